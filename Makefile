@@ -1,0 +1,87 @@
+# Every target creates and fills .venv as far as it needs; stamp files inside .venv make the second run start in seconds.
+# Another Python:        make demo PYTHON=python3.12
+# Another torch build:   make demo TORCH_ARGS="--index-url URL"   (PyTorch's own page lists the URLs; a bare torch may bring CUDA)
+
+PYTHON ?= python3
+TORCH_ARGS ?=
+LAB_ARGS ?=
+INSPECT_ARGS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+# Twice quiet: errors only, since each step says in one plain line what it does.
+PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
+TORCH := $(shell sed -n 's/^ *"\(torch==[^"]*\)".*/\1/p' pyproject.toml)
+NOTEBOOKS := $(wildcard notebooks/*.ipynb)
+OFFLINE := HF_HUB_OFFLINE=1 HF_DATASETS_OFFLINE=1 TRANSFORMERS_OFFLINE=1
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help demo check test lint lab inspect notebooks clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / && !seen[$$1]++ {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+
+demo: $(VENV)/.base ## train a tiny model to say what it knows and to pass on what it does not
+	@$(BIN)/workbench demo
+
+lint: $(VENV)/.dev
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+check: lint ## style, types and the quick tests (under three minutes)
+	@$(BIN)/python -m pytest -m "not slow"
+
+# pytest runs last, so that its closing line is the last thing printed.
+test: $(VENV)/.notebooks lint ## style, types, every test, every notebook
+ifeq ($(NOTEBOOKS),)
+	@echo "notebooks/ holds no notebook yet: nothing to replay"
+endif
+	@$(BIN)/python -m pytest
+ifneq ($(NOTEBOOKS),)
+	@echo "replaying the notebooks and comparing their outputs: several minutes"
+	@$(OFFLINE) PLOTLY_RENDERER=plotly_mimetype $(BIN)/python -m pytest --nbval --nbval-current-env \
+		--nbval-sanitize-with tests/nbval_sanitize.cfg notebooks
+endif
+
+lab: $(VENV)/.notebooks ## open the notebooks in JupyterLab
+	@$(BIN)/jupyter lab --notebook-dir notebooks $(LAB_ARGS)
+
+ifneq ($(wildcard apps/reward_inspector.py),)
+inspect: $(VENV)/.apps ## open the reward inspector
+	@$(BIN)/python apps/reward_inspector.py $(INSPECT_ARGS)
+else
+inspect: ## open the reward inspector
+	@echo "the reward inspector is not there yet (no apps/reward_inspector.py); a run's rollouts.jsonl holds what it will show" >&2
+	@exit 2
+endif
+
+notebooks: $(VENV)/.notebooks ## run every notebook from the top and save its outputs
+	@test -n "$(NOTEBOOKS)" || { echo "notebooks/ holds no notebook yet" >&2; exit 2; }
+	@echo "running the notebooks: several minutes"
+	@PLOTLY_RENDERER=plotly_mimetype $(BIN)/jupyter nbconvert --to notebook --execute --inplace $(NOTEBOOKS)
+	@$(BIN)/nbstripout --keep-output --extra-keys metadata.widgets $(NOTEBOOKS)
+
+clean: ## remove .venv, builds and caches (runs/ stays)
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/.python:
+	@$(PYTHON) -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+		echo "$(PYTHON) is older than 3.11, lacks venv (Debian: apt install python3-venv) or is missing: name another, as in make PYTHON=python3.12" >&2; \
+		exit 2; }
+	@$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+# torch goes first and alone, so that TORCH_ARGS choose its build without touching where the rest comes from.
+$(VENV)/.base: pyproject.toml $(VENV)/.python
+	@echo "installing PyTorch and friends: about 2–4 minutes on first use"
+	@$(PIP) install $(TORCH_ARGS) $(TORCH)
+	@$(PIP) install -e .
+	@touch $@
+
+$(VENV)/.dev $(VENV)/.notebooks $(VENV)/.apps: $(VENV)/.%: pyproject.toml $(VENV)/.base
+	@echo "installing the packages of the extra '$*': about a minute on first use"
+	@$(PIP) install -e '.[$*]'
+	@touch $@

@@ -1,0 +1,31 @@
+"""Shared fixtures. No test may reach a network or take more than its share of the machine."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+# Read by the libraries when they are first imported, hence at the top; torch itself is not imported here.
+for variable in ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE", "TRANSFORMERS_OFFLINE"):
+    os.environ[variable] = "1"
+os.environ.setdefault("OMP_NUM_THREADS", "2")
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("gpu"):
+        import torch
+
+        if not torch.cuda.is_available():
+            pytest.skip("needs a CUDA device")
+
+
+@pytest.fixture(scope="session")
+def slices() -> Path:
+    """The folder with slices of real data sets; they are not part of the repository."""
+    folder = os.environ.get("WORKBENCH_SLICES")
+    if not folder:
+        pytest.skip("WORKBENCH_SLICES does not name a folder with slices of the real data sets")
+    return Path(folder)

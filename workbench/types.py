@@ -1,0 +1,237 @@
+"""The types every stage speaks. A `Feedback` row, as stored, is described by `Feedback.to_row`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A step that could not be done. It is data on its row: never a verdict, never a reward of 0."""
+
+    stage: str
+    kind: str
+    message: str
+    raw: str = ""
+
+
+class WorkbenchError(ValueError):
+    """A user's mistake. The message is one line and names the remedy; the command line exits with `code`."""
+
+    code = 2
+
+
+@dataclass(frozen=True)
+class Passage:
+    id: str
+    title: str
+    text: str
+    score: float | None = None
+
+
+@dataclass(frozen=True)
+class Question:
+    """One prompt with whatever is known about its right answer.
+
+    `answers` holds accepted forms of one answer, or, for `kind="list"`, the items that all have to be named.
+    `system` is an optional instruction (for example to think first); `passages` are shown to the policy in the prompt.
+    """
+
+    id: str
+    text: str
+    answers: tuple[str, ...] = ()
+    title: str = ""
+    passages: tuple[Passage, ...] = ()
+    checklist: tuple[str, ...] = ()
+    kind: str = "single"
+    system: str = ""
+    meta: Mapping[str, Any] = field(default_factory=dict)
+
+    def messages(self) -> list[dict[str, str]]:
+        """The conversation a policy is prompted with: passages first, then the question."""
+        materials = "".join(f"{passage.text} " for passage in self.passages)
+        system = [{"role": "system", "content": self.system}] if self.system else []
+        return [*system, {"role": "user", "content": f"{materials}{self.text}"}]
+
+
+@dataclass(frozen=True)
+class Response:
+    """What a policy wrote. `token_ids` are the sampled ids; `offsets[t]` is token t's half-open character range in `text`."""
+
+    id: str
+    question: Question
+    text: str
+    group: str = ""
+    sample: int = 0
+    step: int | None = None
+    prompt_ids: tuple[int, ...] = ()
+    token_ids: tuple[int, ...] = ()
+    offsets: tuple[tuple[int, int], ...] = ()
+    logprobs: tuple[float, ...] = ()
+    finish: str = "stop"  # "stop" or "length"
+    source: str = "sampled"  # where the tokens come from: "sampled", "encoded" or "words"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """An atomic statement of a response. `span`/`end` are character positions in the response; None = not found there."""
+
+    id: int
+    text: str
+    section: str = "body"  # "think", "answer" or "body"
+    sentence: int | None = None
+    span: tuple[int, int] | None = None
+    end: int | None = None
+    coverage: float | None = None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One check's label for one target, from that check's own declared set; or the error that prevented it."""
+
+    target: str  # "claim:0", "item:2", "segment:1", "outcome", "reasoning" or "response"
+    aspect: str
+    label: str | None = None
+    p: float | None = None
+    informativeness: int | None = None
+    evidence: tuple[Mapping[str, Any], ...] = ()
+    by: str = ""
+    error: Failure | None = None
+
+
+@dataclass(frozen=True)
+class Event:
+    """A reward value that ends at character `end` of the response; `end=None` means the end of the response."""
+
+    part: str
+    value: float
+    end: int | None = None
+    claim: int | None = None
+
+
+@dataclass(frozen=True)
+class Reward:
+    """What one method pays for one response. `value=None` means it was not scored, and `error` says why."""
+
+    value: float | None
+    parts: Mapping[str, float] = field(default_factory=dict)
+    events: tuple[Event, ...] = ()
+    tokens: tuple[float, ...] = ()
+    unplaced: tuple[int, ...] = ()
+    error: Failure | None = None
+
+
+@dataclass(frozen=True)
+class Cost:
+    calls: int = 0
+    cached: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Feedback:
+    """One response with everything that was found out about it: the row that is stored, plotted and trained on."""
+
+    response: Response
+    sentences: tuple[tuple[int, int], ...] = ()
+    claims: tuple[Claim, ...] = ()
+    verdicts: tuple[Verdict, ...] = ()
+    rewards: Mapping[str, Reward] = field(default_factory=dict)
+    error: Failure | None = None
+    cost: Cost = Cost()
+
+    def verdict(self, target: str) -> Verdict | None:
+        """The first verdict on `target`, or None."""
+        return next((verdict for verdict in self.verdicts if verdict.target == target), None)
+
+    def with_reward(self, method: str, reward: Reward) -> Feedback:
+        return replace(self, rewards={**self.rewards, method: reward})
+
+    def to_row(self) -> dict[str, Any]:
+        """The stored form: one JSON object (the question is stored once, beside it, by its id)."""
+        response = self.response
+        return {
+            "schema": SCHEMA,
+            "id": response.id,
+            "question_id": response.question.id,
+            "group": response.group,
+            "sample": response.sample,
+            "step": response.step,
+            "response": response.text,
+            "finish": response.finish,
+            "tokens": {
+                "source": response.source,
+                "ids": list(response.token_ids),
+                "offsets": [list(offset) for offset in response.offsets],
+                "logprobs": list(response.logprobs),
+            },
+            "sentences": [list(span) for span in self.sentences],
+            "claims": [asdict(claim) for claim in self.claims],
+            "verdicts": [asdict(verdict) for verdict in self.verdicts],
+            "rewards": {method: asdict(reward) for method, reward in self.rewards.items()},
+            "error": asdict(self.error) if self.error else None,
+            "cost": asdict(self.cost),
+        }
+
+    @staticmethod
+    def from_row(row: Mapping[str, Any], question: Question) -> Feedback:
+        """Rebuild a row written by `to_row`; `question` is the one its `question_id` names."""
+        tokens = row["tokens"]
+        response = Response(
+            id=row["id"],
+            question=question,
+            text=row["response"],
+            group=row["group"],
+            sample=row["sample"],
+            step=row["step"],
+            token_ids=tuple(tokens["ids"]),
+            offsets=_pairs(tokens["offsets"]),
+            logprobs=tuple(tokens.get("logprobs", ())),
+            finish=row["finish"],
+            source=tokens["source"],
+        )
+        return Feedback(
+            response=response,
+            sentences=_pairs(row["sentences"]),
+            claims=tuple(Claim(**{**claim, "span": _pair(claim["span"])}) for claim in row["claims"]),
+            verdicts=tuple(
+                Verdict(**{**v, "evidence": tuple(v["evidence"]), "error": _failure(v["error"])}) for v in row["verdicts"]
+            ),
+            rewards={method: _reward(reward) for method, reward in row["rewards"].items()},
+            error=_failure(row["error"]),
+            cost=Cost(**row["cost"]),
+        )
+
+
+def _pair(span: Sequence[int] | None) -> tuple[int, int] | None:
+    return None if span is None else (span[0], span[1])
+
+
+def _pairs(spans: Sequence[Sequence[int]]) -> tuple[tuple[int, int], ...]:
+    return tuple((span[0], span[1]) for span in spans)
+
+
+def _failure(row: Mapping[str, Any] | None) -> Failure | None:
+    return None if row is None else Failure(**row)
+
+
+def _reward(row: Mapping[str, Any]) -> Reward:
+    return Reward(
+        value=row["value"],
+        parts=row["parts"],
+        events=tuple(Event(**event) for event in row["events"]),
+        tokens=tuple(row["tokens"]),
+        unplaced=tuple(row["unplaced"]),
+        error=_failure(row["error"]),
+    )
+
+
+Verify = Callable[[Sequence[Response]], list[tuple[Verdict, ...]]]
+RewardFn = Callable[[Feedback], Reward]
+Grade = Callable[[Sequence[Response]], list[Feedback]]
