@@ -1,0 +1,379 @@
+"""Final answers, abstention and matching, on hand-made cases, on generated ones and on human-labelled answers."""
+
+from __future__ import annotations
+
+import json
+import string
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.answers import ABSTENTIONS, INVALID_QUESTION, final_answer, is_abstention, matches, normalise
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("Vetra", "Vetra"),
+        (r"<think>Lomar?</think> \boxed{Vetra}", "Vetra"),
+        (r"\boxed{Lomar}, no: \boxed{Vetra}", "Vetra"),
+        (r"\boxed{\text{Vetra} {and} \frac{1}{2}}", r"\text{Vetra} {and} \frac{1}{2}"),
+        (r"\boxed{a set \{1, 2\}}", r"a set \{1, 2\}"),
+        (r"\boxed{Vetra} and then \boxed{Lom", "Vetra"),
+        (r"\boxed {Vetra}", "Vetra"),
+        (r"<think>\boxed{Lomar}</think> Vetra", "Vetra"),
+        (r"<think>x</think><answer>the box: \boxed{Vetra}</answer>", "Vetra"),
+        ("<think>x</think><answer> Vetra </answer>", "Vetra"),
+        ("<answer>Vetra", "Vetra"),
+        ("<answer>Lomar</answer><answer>Vetra</answer> done", "Vetra"),
+        ("reasoning that the prompt opened</think>Vetra", "Vetra"),
+        ("<THINK>x</THINK>\n<Answer>Vetra</Answer>", "Vetra"),
+        (r"<think>\boxed{Vetra}", None),
+        ("<think>a</think>Vetra<think>b", None),
+        ("<think>x</think>  ", None),
+        (r"\boxed{ }", None),
+        ("<answer></answer>", None),
+        ("", None),
+    ],
+)
+def test_final_answer(text: str, answer: str | None) -> None:
+    assert final_answer(text) == answer
+
+
+def test_a_required_box_accepts_nothing_else() -> None:
+    assert final_answer("<answer>Vetra</answer>", require_box=True) is None
+    assert final_answer(r"<think>x</think>\boxed{Vetra}", require_box=True) == "Vetra"
+    assert final_answer(r"\boxed{Vetra", require_box=True) is None
+
+
+ABSTAINS = r"""
+I don't know
+I don’t know
+I DON'T   KNOW!!
+i dont know
+I do not know.
+**I don't know**
+"I don't know."
+I am not sure.
+I'm not completely sure about this.
+unknown
+The answer is unknown.
+It is unknown.
+His birthplace is unknown.
+I cannot answer
+Sorry, I can't answer that.
+As an AI, I cannot answer this.
+I have no information about X
+I have no information about Toma Ardel.
+not enough information
+I'm sorry, but I don't have enough information to answer this question accurately.
+Unfortunately, I do not know the answer to this question.
+I guess I don't know.
+Answer: I don't know
+I don't know, because the passages do not say.
+I don't know. I would need more information.
+His birthplace? I don't know.
+I'm not sure whether it is Vetra, Lomar or Kessin.
+I do not know who Toma Ardel is.
+I do not know who Toma Ardel, the painter, is.
+I do not know who J. K. Rowling is.
+I do not know Toma Ardel.
+I have never heard of Toma Ardel.
+It is impossible to say.
+\boxed{I don't know}
+<think>It may be Vetra.</think> \boxed{\text{I don’t know}}
+<think>Vetra?</think><answer>I don't know.</answer>
+我不知道。
+对不起，我不知道他是谁。
+无法确定
+No lo sé.
+no sé
+NO ESTOY SEGURO.
+Ich weiß nicht, wer das ist.
+Ich kann diese Frage nicht beantworten.
+Keine Ahnung.
+Je ne sais pas.
+Je n'ai pas d'information sur Toma Ardel.
+Mi ne vedu.
+mi ne sabo
+Mi ne vedu ke ta Toma Ardel.
+""".strip().splitlines()
+
+COMMITS = r"""
+Vetra
+Vetra?
+I know that it is Vetra.
+I don't know. Vetra
+Vetra. I don't know.
+I don't know, Vetra
+I don't know: Vetra
+I'm not sure, but it is Paris
+I'm not sure, Paris
+I'm not sure about it, Paris.
+I'm not sure. Maybe Paris.
+I don't know for certain, but I think Paris
+I do not know it is probably Paris
+I can't say for sure; my best guess is Paris.
+Don't know what to say? Paris
+The Unknown Soldier
+Unknown Pleasures
+The Tomb of the Unknown Soldier is in Paris, his name is unknown.
+I am sure.
+no
+invalid question
+我不知道，但我觉得是北京。
+Je ne sais pas, mais je pense que c'est Paris.
+Ich weiß nicht, aber vielleicht Paris.
+Mi ne vedu. Vetra.
+<think>I don't know.</think> Vetra
+<think>I don't know
+\boxed{}
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("text", ABSTAINS)
+def test_abstentions(text: str) -> None:
+    assert is_abstention(text)
+
+
+@pytest.mark.parametrize("text", [*COMMITS, "", "  "])
+def test_answers_are_no_abstentions(text: str) -> None:
+    assert not is_abstention(text)
+
+
+def test_extra_phrases() -> None:
+    assert not is_abstention("Zu neska.")
+    assert is_abstention("Zu neska.", ["zu neska"])
+    assert is_abstention("Zu neska ko Toma.", ["zu neska…"])
+    assert not is_abstention("Zu neska ko Toma.", ["zu neska"])
+    assert not is_abstention("Zu neskala.", ["zu neska…"])
+
+
+RIGHT = [
+    ("Vetra", ["vetra"], "single"),
+    ("It is Vetra.", ["Vetra"], "single"),
+    ("The answer is: Vetra!", ["Vetra"], "single"),
+    (r"\text{Vetra}", ["Vetra"], "single"),
+    ("**Vetra**", ["Vetra"], "single"),
+    ("Toma Ardel was born in Vetra.", ["Vetra"], "single"),
+    ("Toma Ardel, a painter, was born in Vetra in 1921.", ["Vetra"], "single"),
+    ("Toma Ardel naskis en Vetra.", ["Vetra"], "single"),
+    ("Vetra, the capital of Karsia", ["Vetra"], "single"),
+    ("I'm not sure, but it is Vetra.", ["Vetra"], "single"),
+    ("I don't know. Vetra", ["Vetra"], "single"),
+    ("It is not Lomar but Vetra.", ["Vetra"], "single"),
+    ("Not Lomar; Vetra.", ["Vetra"], "single"),
+    ("No, it was Vetra.", ["Vetra"], "single"),
+    ("Where was he born? Vetra.", ["Vetra"], "single"),
+    ("Written by Bobby Scott and Bob Russell.", ["Bobby Scott", "Bob Russell"], "single"),
+    ("He is from Trinidad and Tobago.", ["Trinidad and Tobago"], "single"),
+    ("the U.S.", ["US"], "single"),
+    ("J. K. Rowling", ["J.K. Rowling"], "single"),
+    ("Beyonce", ["Beyoncé"], "single"),
+    ("Don't Stop", ["Don’t stop"], "single"),
+    ("C++", ["c++"], "single"),
+    ("It is vitamin A.", ["Vitamin A"], "single"),
+    ("答案是王永钧。", ["王永钧"], "single"),
+    ("答案是6.40。", ["6.4"], "single"),
+    ("March 12, 1921", ["12 March 1921"], "single"),
+    ("on the 12th of March, 1921", ["1921-03-12"], "single"),
+    ("November 2nd", ["2 November"], "single"),
+    ("He was born on 12 March 1921.", ["March 1921"], "single"),
+    ("He was born on 12 March 1921.", ["1921"], "numeric"),
+    ("in the year 1921", ["1921"], "numeric"),
+    ("1921.", ["1921"], "numeric"),
+    ("1,200", ["1200"], "numeric"),
+    ("twelve hundred", ["1200"], "numeric"),
+    ("2.5 million", ["2,500,000"], "numeric"),
+    ("There are two.", ["2"], "numeric"),
+    ("5", ["5 km"], "numeric"),
+    ("About twenty-one", ["21"], "numeric"),
+    ("-5", ["−5"], "numeric"),
+    ("Yes.", ["yes"], "yes_no"),
+    ("Yes, he was; there is no doubt.", ["yes"], "yes_no"),
+    ("No, it is not.", ["no"], "yes_no"),
+    ("Sia.", ["sia"], "yes_no"),
+    ("noa", ["no"], "yes_no"),
+    ("是的", ["yes"], "yes_no"),
+    ("Cor, Ana and Belu", ["Ana", "Belu", "Cor"], "list"),
+    ("A, B, and C", ["A", "B", "C"], "list"),
+    ("His children are Ana, Belu and Cor.", ["Ana", "Belu", "Cor"], "list"),
+    ("1. Ana\n2. Belu", ["Ana", "Belu"], "list"),
+    ("The books are: The Wild Window; The Frozen Winter.", ["The Wild Window", "The Frozen Winter"], "list"),
+    ("Trinidad and Tobago, Cuba", ["Cuba", "Trinidad and Tobago"], "list"),
+    ("Invalid question.", [INVALID_QUESTION], "false_premise"),
+    ("The question is invalid.", [INVALID_QUESTION], "false_premise"),
+    ("This question rests on a false premise", [INVALID_QUESTION], "false_premise"),
+    ("The question is invalid because Toma never married.", [INVALID_QUESTION], "false_premise"),
+    ("This question rests on a false premise: Toma did not marry.", [INVALID_QUESTION], "false_premise"),
+    ("Kesto falsa.", ["kesto falsa"], "false_premise"),
+    ("invalid question", ["Invalid question"], "single"),
+]
+
+WRONG = [
+    ("Lomar", ["Vetra"], "single"),
+    ("", ["Vetra"], "single"),
+    ("Vetra", [], "single"),
+    ("Vetra or Lomar", ["Vetra"], "single"),
+    ("either Vetra or Lomar", ["Vetra"], "single"),
+    ("Vetra/Lomar", ["Vetra"], "single"),
+    ("Vetra, Lomar", ["Vetra"], "single"),
+    ("Lomar, Vetra", ["Vetra"], "single"),
+    ("Vetra and Lomar", ["Vetra"], "single"),
+    ("Vetra Lomar Kessin", ["Vetra"], "single"),
+    ("Vetra. Lomar.", ["Vetra"], "single"),
+    ("1. Vetra 2. Lomar 3. Kessin", ["Vetra"], "single"),
+    ("Candidates: Vetra, Lomar, Kessin, Arda, Belu", ["Vetra"], "single"),
+    ("He was born in Vetra, Lomar, Kessin.", ["Vetra"], "single"),
+    ("He was born in Lomar, Vetra.", ["Vetra"], "single"),
+    ("He was born in Vetra, in Lomar.", ["Vetra"], "single"),
+    ("he was born in vetra lomar", ["vetra"], "single"),
+    ("It is Vetra. It is Lomar.", ["Vetra"], "single"),
+    ("Toma was born in Vetra. Toma was born in Lomar.", ["Vetra"], "single"),
+    ("I'm not sure, but it is Vetra or Lomar.", ["Vetra"], "single"),
+    ("I don't know. Vetra. Lomar.", ["Vetra"], "single"),
+    ("It was Vetra, but it is Lomar.", ["Vetra"], "single"),
+    ("It is Vetra. Wait, actually Lomar.", ["Vetra"], "single"),
+    ("It is not Vetra.", ["Vetra"], "single"),
+    ("It isn't Vetra", ["Vetra"], "single"),
+    ("anything but Vetra", ["Vetra"], "single"),
+    ("He lives in New York.", ["York"], "single"),
+    ("on the George Washington Bridge", ["George Washington"], "single"),
+    ("Lomar is where he lived. " * 9 + "He was born in Vetra.", ["Vetra"], "single"),
+    ("invalid question. Vetra", ["Vetra"], "single"),
+    ("invalid question, Vetra", ["Vetra"], "single"),
+    ("invalid question", ["Vetra"], "single"),
+    ("C", ["C++"], "single"),
+    ("Vitamin K", ["Vitamin A"], "single"),
+    ("1921", ["12 March 1921"], "single"),
+    ("12 March 1921", ["13 March 1921"], "single"),
+    ("हिन्दी", ["हिन्द"], "single"),
+    ("1921 or 1922", ["1921"], "numeric"),
+    ("1921-1922", ["1921"], "numeric"),
+    ("1921, 1922", ["1921"], "numeric"),
+    ("after 1921", ["1921"], "numeric"),
+    ("more than 12", ["12"], "numeric"),
+    ("not 1921", ["1921"], "numeric"),
+    ("the 1920s", ["1920"], "numeric"),
+    ("5 miles", ["5 km"], "numeric"),
+    ("5", ["-5"], "numeric"),
+    ("yes or no", ["yes"], "yes_no"),
+    ("Yes and no.", ["yes"], "yes_no"),
+    ("Yes. No.", ["yes"], "yes_no"),
+    ("Correct.", ["yes"], "yes_no"),
+    ("No.", ["yes"], "yes_no"),
+    ("Noa.", ["sia"], "yes_no"),
+    ("Ana, Belu", ["Ana", "Belu", "Cor"], "list"),
+    ("Ana, Belu, Cor and Dor", ["Ana", "Belu", "Cor"], "list"),
+    ("Ana, Belu, or Cor", ["Ana", "Belu", "Cor"], "list"),
+    ("His children are not Ana and Belu.", ["Ana", "Belu"], "list"),
+    ("Ana, Belu. Dor.", ["Ana", "Belu"], "list"),
+    ("Invalid question. Vetra", [INVALID_QUESTION], "false_premise"),
+    ("Vetra, or invalid question", [INVALID_QUESTION], "false_premise"),
+    ("Vetra", [INVALID_QUESTION], "false_premise"),
+    ("I don't know", [INVALID_QUESTION], "false_premise"),
+    ("The answer is unknown", ["unknown"], "single"),
+]
+
+
+@pytest.mark.parametrize(("answer", "gold", "kind"), RIGHT)
+def test_right_answers(answer: str, gold: list[str], kind: str) -> None:
+    assert matches(answer, gold, kind)
+
+
+@pytest.mark.parametrize(("answer", "gold", "kind"), WRONG)
+def test_wrong_answers(answer: str, gold: list[str], kind: str) -> None:
+    assert not matches(answer, gold, kind)
+
+
+@pytest.mark.parametrize(
+    ("text", "normal"),
+    [
+        ("The  White House!", "white house"),
+        ("ＦＵＬＬ　ｗｉｄｔｈ", "full width"),
+        ("1,200", "1200"),
+        ("one thousand two hundred and five", "1205"),
+        ("two thousand million", "2000000000"),
+        ("3.50", "3.5"),
+        ("50%", "50 percent"),
+        ("the third", "3rd"),
+        ("12 Mar. 1921", "1921-03-12"),
+        ("March 1921", "1921-03"),
+        ("1921-3-12", "1921-03-12"),
+        ("U.S. Army", "us army"),
+        ("Straße", "strasse"),
+        ("王永钧", "王 永 钧"),
+        ("007", "007"),
+        ("...", ""),
+    ],
+)
+def test_normalise(text: str, normal: str) -> None:
+    assert normalise(text) == normal
+    assert normalise(normal) == normal
+
+
+NAMES = st.text(string.ascii_lowercase, min_size=4, max_size=9).map(lambda name: f"Z{name}")
+
+
+@given(NAMES, st.sampled_from([str.upper, str.lower, str.title]), st.sampled_from(["{}.", '"{}"', " {} !", "**{}**", "({})"]))
+def test_case_and_punctuation_change_nothing(name: str, change: Callable[[str], str], form: str) -> None:
+    assert normalise(form.format(change(name))) == normalise(name)
+    assert matches(form.format(change(name)), [name])
+    assert not is_abstention(form.format(change(name)))
+
+
+@given(
+    st.sampled_from([phrase.replace("…", "") for phrases in ABSTENTIONS.values() for phrase in phrases if phrase[0] != "…"]),
+    st.sampled_from([str.upper, str.lower, str.capitalize]),
+    st.sampled_from(["{}", "{}.", "{}!!", ' "{}" ', r"\boxed{{{}}}", "<think>x</think>{}"]),
+)
+def test_every_phrase_abstains_in_any_case_and_box(phrase: str, change: Callable[[str], str], form: str) -> None:
+    assert is_abstention(form.format(change(phrase)))
+
+
+@given(st.lists(st.sampled_from([*"I do not know Vetra or Lomar it is but unknown yes no . , ? :".split()]), max_size=8))
+def test_an_abstention_is_never_right(words: list[str]) -> None:
+    text = " ".join(words)
+    golds = (["Vetra"], ["unknown"], ["I do not know"], ["yes"], [text])
+    assert not (is_abstention(text) and any(matches(text, gold, kind) for gold in golds for kind in ("single", "yes_no")))
+
+
+@given(st.text(), st.text(), st.sampled_from(["single", "numeric", "yes_no", "list", "false_premise"]))
+def test_any_text_is_decided(answer: str, gold: str, kind: str) -> None:
+    assert matches(answer, [gold], kind) in (True, False)
+    assert not (is_abstention(answer) and matches(final_answer(answer) or "", [gold], kind))
+
+
+@given(NAMES, NAMES, st.sampled_from(["{} or {}", "{}, {}", "{} / {}", "I think {}. Or {}.", "It is {}. It is {}."]))
+def test_two_guesses_are_never_right(first: str, second: str, form: str) -> None:
+    if first != second:
+        assert not matches(form.format(first, second), [first])
+        assert not matches(form.format(second, first), [first])
+
+
+@pytest.mark.parametrize("piece", ["word ", "I do not know ", "a, ", r"\boxed{", r"\text{", "1,000,", "A. ", " ", "Vetra or "])
+def test_degenerate_texts_take_no_time(piece: str) -> None:
+    text = f"{piece * (20_000 // len(piece))}Vetra"
+    begun = time.process_time()
+    assert not matches(final_answer(text) or "", ["Lomar"])
+    is_abstention(text)
+    assert time.process_time() - begun < 5
+
+
+def test_human_labels_of_nq_open(slices: Path) -> None:
+    """Gold answers match their own list; predictions that people judged definitely incorrect do not."""
+    answers = wrong = 0
+    for file in ("NQ-open.efficientqa.dev.1.1.jsonl", "NQ-open.efficientqa.test.1.1.jsonl"):
+        for line in (slices / "nq_open" / file).read_text().splitlines():
+            row = json.loads(line)
+            answers += len(row["answer"])
+            missed = [answer for answer in row["answer"] if not matches(answer, row["answer"])]
+            assert missed == [], row["question"]
+            incorrect = row.get("def_incorrect_predictions", [])
+            wrong += len(incorrect)
+            assert [text for text in incorrect if matches(text, row["answer"])] == [], row["question"]
+    assert answers > 500 and wrong > 300, (answers, wrong)

@@ -1,0 +1,241 @@
+"""The record of feedback: what was appended comes back, whatever byte the process died at."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import warnings
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from workbench.grade import grade
+from workbench.jsonl import repair
+from workbench.reward import binary, ternary
+from workbench.store import (
+    PASSAGES,
+    QUESTIONS,
+    ROLLOUTS,
+    Store,
+    append_feedback,
+    append_json,
+    count_rows,
+    iter_feedback,
+    iter_rows,
+    read_page,
+    read_questions,
+    table,
+    truncate_after_step,
+    write_json,
+)
+from workbench.types import Feedback, Passage, Question, Response, WorkbenchError
+from workbench.verify import outcome
+
+PASSAGE = Passage("p1", "Vetra", "Vetra is a city.", 0.75)
+CITY = Question("city", "Where was Toma Ardel born?", ("Vetra",), passages=(PASSAGE,), meta={"tier": "known", "lang": "en"})
+BARE = Question("bare", "Tell me about Toma Ardel.", kind="biography", checklist=("He paints.",), system="Think first.")
+
+
+def feedbacks(steps: range, texts: tuple[str, ...] = ("Vetra", "Lomar \udc80 城\u2028\n", "I don't know.")) -> list[Feedback]:
+    responses = [
+        Response(f"{step}-{i}", question, text, step=step, sample=i, token_ids=(1, 2), offsets=((0, 1), (1, len(text))))
+        for step in steps
+        for i, (text, question) in enumerate(zip(texts, (CITY, BARE, CITY), strict=True))
+    ]
+    return grade(outcome(), {"ternary": ternary(), "binary": binary()})(responses)
+
+
+def ids(path: Path) -> list[str]:
+    return [row["id"] for row in iter_rows(path)]
+
+
+def test_what_was_appended_comes_back(tmp_path: Path) -> None:
+    rows = feedbacks(range(3))
+    with Store(tmp_path / "run") as store:
+        store.append(rows[:4])
+        store.append([])
+        store.append(rows[4:8])
+        store.sync()
+    append_feedback(tmp_path / "run", rows[8:])
+    assert list(iter_feedback(tmp_path / "run")) == rows
+    assert read_questions(tmp_path / "run") == {"city": CITY, "bare": BARE}
+    assert ids(tmp_path / "run" / QUESTIONS) == ["city", "bare"]
+    assert list(iter_rows(tmp_path / "run" / PASSAGES)) == [{"id": "p1", "title": "Vetra", "text": "Vetra is a city."}]
+
+
+def test_killed_at_any_byte(tmp_path: Path) -> None:
+    rows = [replace(row, rewards={}) for row in feedbacks(range(2))]
+    append_feedback(tmp_path, rows)
+    path = tmp_path / ROLLOUTS
+    whole = path.read_bytes()
+    starts = [0, *(i + 1 for i, byte in enumerate(whole) if byte == ord("\n"))]
+    for size in range(starts[4], len(whole) + 1):
+        path.write_bytes(whole[:size])
+        complete = sum(end - 1 <= size for end in starts[1:])  # a row is complete without its newline
+        torn = size > starts[complete]
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            assert len(ids(path)) == complete
+            append_feedback(tmp_path, rows[complete:])
+        assert len(caught) == 2 * torn, size  # the reader's and the writer's
+        assert path.read_bytes() == whole
+
+
+@pytest.mark.parametrize("name", [QUESTIONS, PASSAGES])
+def test_killed_while_writing_a_question(tmp_path: Path, name: str) -> None:
+    rows = feedbacks(range(1))
+    append_feedback(tmp_path, rows)
+    whole = (tmp_path / name).read_bytes()
+    (tmp_path / ROLLOUTS).unlink()  # a row is never written before its question
+    (tmp_path / name).write_bytes(whole[:-9])
+    with pytest.warns(UserWarning, match="cut off an unfinished last line"):
+        append_feedback(tmp_path, rows)
+    assert (tmp_path / name).read_bytes() == whole
+    assert list(iter_feedback(tmp_path)) == rows
+
+
+@pytest.mark.parametrize("tail", [b"\0\0\0\0", b"\xff\xfe\n", b"[1, 2]\n", b'{"a": 1}}\n', b"{" * 200_000])
+def test_a_last_line_of_garbage_is_cut(tmp_path: Path, tail: bytes) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(b'{"id": "a"}\n' + tail)
+    with pytest.warns(UserWarning, match=f"cut off an unfinished last line of {len(tail)} bytes"):
+        assert repair(path) == len(tail)
+    assert path.read_bytes() == b'{"id": "a"}\n'
+    assert repair(path) == 0
+
+
+def test_a_bad_line_in_the_middle_is_an_error_that_names_it(tmp_path: Path) -> None:
+    append_feedback(tmp_path, feedbacks(range(1)))
+    path = tmp_path / ROLLOUTS
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(lines[0] + lines[1][:20] + b"\n" + lines[2])
+    for read in (lambda: ids(path), lambda: read_page(path, 0, 3), lambda: truncate_after_step(path, 0)):
+        with pytest.raises(WorkbenchError, match=r"rollouts\.jsonl:2: not a JSON object"):
+            read()
+    assert path.read_bytes().splitlines(keepends=True)[2] == lines[2]
+    with pytest.raises(WorkbenchError, match="no such file"):
+        ids(tmp_path / "other.jsonl")
+
+
+def test_killed_for_real(tmp_path: Path) -> None:
+    """SIGKILL while another process appends as fast as it can."""
+    program = (
+        "import itertools, sys\n"
+        "from workbench.store import Store\n"
+        "from workbench.types import Feedback, Question, Response\n"
+        "store = Store(sys.argv[1])\n"
+        "for step in itertools.count():\n"
+        "    question = Question(f'q{step}', 'Where?')\n"
+        "    store.append([Feedback(Response(f'{step}-{i}', question, 'x' * 50_000, step=step)) for i in range(4)])\n"
+        "    print(step, flush=True)\n"
+    )
+    root = Path(__file__).resolve().parent.parent
+    with subprocess.Popen([sys.executable, "-c", program, str(tmp_path)], cwd=root, stdout=subprocess.PIPE) as writer:
+        assert writer.stdout is not None
+        for _ in range(5):
+            writer.stdout.readline()
+        writer.send_signal(signal.SIGKILL)
+        written = 4 * (5 + len(writer.stdout.read().splitlines()))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        append_feedback(tmp_path, [])
+        rows = list(iter_feedback(tmp_path))
+    assert written <= len(rows) <= written + 4
+    assert [row.response.id for row in rows] == [f"{i // 4}-{i % 4}" for i in range(len(rows))]
+
+
+def test_an_id_means_one_thing(tmp_path: Path) -> None:
+    append_feedback(tmp_path, feedbacks(range(1)))
+    before = (tmp_path / ROLLOUTS).read_bytes()
+    changed = Question("city", "Where did Toma Ardel die?", ("Lomar",))
+    with pytest.raises(WorkbenchError, match="two questions have the id 'city'"):
+        append_feedback(tmp_path, [Feedback(Response("x", changed, "Lomar"))])
+    other = Question("other", "Where?", passages=(Passage("p1", "Lomar", "Lomar is a city."),))
+    with pytest.raises(WorkbenchError, match="two passages have the id 'p1'"):
+        append_feedback(tmp_path, [Feedback(Response("x", other, "Lomar"))])
+    assert (tmp_path / ROLLOUTS).read_bytes() == before
+    (tmp_path / QUESTIONS).write_bytes(b"")
+    with pytest.raises(WorkbenchError, match=r"question 'city' of row '0-0' is missing"):
+        list(iter_feedback(tmp_path))
+
+
+def test_what_is_not_json_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    bad = feedbacks(range(1))[0].with_reward("broken", ternary(correct=float("nan"))(feedbacks(range(1))[0]))
+    with pytest.raises(ValueError, match="JSON"):
+        append_feedback(tmp_path, [bad])
+    assert {path.read_bytes() for path in tmp_path.iterdir()} == {b""}
+
+
+def test_pages_of_a_growing_file(tmp_path: Path) -> None:
+    path = tmp_path / ROLLOUTS
+    append_feedback(tmp_path, feedbacks(range(2)))
+    assert count_rows(path) == 6
+    assert [row["id"] for row in read_page(path, 2, 3)] == ["0-2", "1-0", "1-1"]
+    assert read_page(path, 6, 5) == []
+    append_feedback(tmp_path, feedbacks(range(2, 3)))
+    with path.open("ab") as file:
+        file.write(b'{"id": "half')
+    assert [row["id"] for row in read_page(path, 5, 9)] == ["1-2", "2-0", "2-1", "2-2"]
+    with pytest.warns(UserWarning):
+        truncate_after_step(path, 0)
+    append_json(path, {"id": "new"})
+    assert [row["id"] for row in read_page(path, 1, 9)] == ["0-1", "0-2", "new"]
+    os.truncate(path, path.stat().st_size - len('{"id": "new"}\n'))
+    append_json(path, {"id": "longer than before"})
+    assert [row["id"] for row in read_page(path, 3, 9)] == ["longer than before"]
+
+
+def test_truncate_after_step(tmp_path: Path) -> None:
+    path = tmp_path / ROLLOUTS
+    append_feedback(tmp_path, feedbacks(range(3)))
+    append_json(path, {"id": "evaluation", "step": None})
+    append_json(path, {"id": "note"})
+    whole = path.read_bytes()
+    assert truncate_after_step(path, 2) == 0
+    assert path.read_bytes() == whole
+    assert truncate_after_step(path, 1) == 3
+    assert ids(path) == ["0-0", "0-1", "0-2", "1-0", "1-1", "1-2", "evaluation", "note"]
+    assert truncate_after_step(path, -1) == 6
+    assert sorted(file.name for file in tmp_path.iterdir()) == sorted([PASSAGES, QUESTIONS, ROLLOUTS])
+
+
+def test_write_json_replaces_in_one_move(tmp_path: Path) -> None:
+    path = tmp_path / "summary.json"
+    write_json(path, {"name": "Vétra \udc80"})
+    assert json.loads(path.read_bytes()) == {"name": "Vétra \udc80"}
+    with pytest.raises(ValueError):
+        write_json(path, {"value": float("nan")})
+    with pytest.raises(TypeError):
+        write_json(path, {"value": {1, 2}})
+    assert json.loads(path.read_bytes()) == {"name": "Vétra \udc80"}
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_append_json(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.jsonl"
+    append_json(path, {"step": 1})
+    with path.open("ab") as file:
+        file.write(b'{"step": 2, "re')
+    with pytest.warns(UserWarning, match="cut off"):
+        append_json(path, {"step": 2})
+    assert path.read_bytes() == b'{"step": 1}\n{"step": 2}\n'
+
+
+def test_table(tmp_path: Path) -> None:
+    append_feedback(tmp_path, feedbacks(range(1, 2)))
+    frame = table(tmp_path)
+    assert list(frame["id"]) == ["1-0", "1-1", "1-2"]
+    assert list(frame["outcome"].fillna("failed")) == ["correct", "failed", "uncertain"]
+    assert list(frame["reward_ternary"].fillna(9.0)) == [1.0, 9.0, 0.0]
+    assert list(frame["reward_binary"].fillna(9.0)) == [1.0, 9.0, -1.0]
+    first = frame.iloc[0][["question_id", "kind", "tier", "lang", "step", "sample", "length", "finish"]]
+    assert first.to_dict() == {
+        **{"question_id": "city", "kind": "single", "tier": "known", "lang": "en"},
+        **{"step": 1, "sample": 0, "length": 2, "finish": "stop"},
+    }
+    (tmp_path / ROLLOUTS).write_bytes(b"")
+    assert len(table(tmp_path)) == 0 and "outcome" in table(tmp_path).columns

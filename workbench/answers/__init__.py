@@ -1,0 +1,32 @@
+r"""Final answers, abstention and answer matching: the one place that says what a response answered.
+
+TruthRL (arXiv 2509.25760, section 3 and table 9) asks for the answer in `\boxed{}`, for "I don't know" when uncertain
+and for "invalid question" where the premise is false, and a language model judges it. Its rule-based verifier (table
+5) was exact string matching, which made the policy abstain on nearly everything. The rules here are ours, and two
+principles decide doubtful cases:
+
+* **Naming an answer is answering.** "I don't know. Paris" and "I'm not sure, but it is Paris" are answers, right or
+  wrong like any other; only a text that commits to nothing abstains. An abstention is never a right answer, so a text
+  that is wrongly taken for one earns what abstaining earns and no more.
+* **Listing guesses is never right.** A rule cannot tell "Paris, France" from "Paris, Lyon", so it refuses both unless
+  the whole is a gold answer: to pay for a list of candidates is to teach a policy to list candidates.
+"""
+
+from __future__ import annotations
+
+from workbench.answers.abstention import ABSTENTIONS, INVALID, INVALID_QUESTION, is_abstention
+from workbench.answers.matching import MAX_WORDS, NO, YES, matches
+from workbench.answers.text import final_answer, normalise
+
+__all__ = [
+    "ABSTENTIONS",
+    "INVALID",
+    "INVALID_QUESTION",
+    "MAX_WORDS",
+    "NO",
+    "YES",
+    "final_answer",
+    "is_abstention",
+    "matches",
+    "normalise",
+]

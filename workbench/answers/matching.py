@@ -1,0 +1,238 @@
+"""Whether an answer is right, by rules."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from workbench.answers.abstention import commitment, declines, invalid_clauses
+from workbench.answers.text import CJK, Token, tokenise, words_of
+
+YES = frozenset({"yes", "si", "oui", "ja", "是", "是 的", "对", "sia"})
+NO = frozenset({"no", "non", "nein", "否", "不", "不 是", "noa"})
+
+MAX_WORDS = 40  # A longer text is an essay, in which some name or year is nearly always the right one.
+_RIVAL_WORDS = 4  # A phrase of at most so many words without a function word can be one more guess.
+
+# Closed-class words: they bound a name ("was born IN Vetra") and mark a phrase as more than a bare answer.
+_FUNCTION_WORDS = frozenset(
+    "a an the i it he she they we you his her its their my this that these those which who whom whose where when what "
+    "there is are was were be been being am has have had do does did can could may might must shall should will would "
+    "in on at of by from to for with as into during near since until called named born not only also then than so but "
+    "answer year city town country named probably maybe perhaps possibly likely think believe guess because if year "
+    "genre es el la los las de del en fue era est le les du des dans der die das ist war von im ta un lo che ko por anno "
+    ": 是 在 于 的 年".split()
+)
+_NEGATIONS = frozenset("not never no neither nor without except unlike than instead ne nicht kein keine pas 不 没 非".split())
+_REVISIONS = frozenset("but actually rather instead correction wait oops however".split())
+_OR = frozenset("or either oder o ou 或 alternatively versus vs".split())
+_AND = frozenset("and und et y 和 plus".split())
+_COMPARISONS = frozenset("before after more less over under least most between until fewer greater above below than".split())
+_LEAD_INS = (
+    "so well my final correct answer answers i think believe guess would say it that this he she they is was are were "
+    "could might may must be probably maybe perhaps possibly likely in on at by from year called named 是"
+)
+_LEAD_IN = re.compile(rf"(?:(?:{'|'.join(_LEAD_INS.split())}|答 案) )+")
+
+
+def matches(answer: str, gold: Sequence[str], kind: str = "single") -> bool:
+    """Whether a final answer is right, by rules; `gold` holds the accepted forms, or the items of a `kind="list"`.
+
+    * any kind: an abstention is never right; "invalid question" is right if that is the gold answer, and only then.
+    * `single` (and every kind not named here): equal to a form after `normalise` and without lead-ins ("It is", "in the
+      year"); or a text of at most `MAX_WORDS` that states one: the form stands as a whole phrase, is not negated,
+      revised or joined by "or", and no other bare candidate is listed beside it. A year matches a date in that year.
+    * `numeric`: one number, equal to the gold number ("1921 or 1922", "after 1921" are not).
+    * `yes_no`: begins with yes or no, and does not say both.
+    * `list`: every item named, and nothing else.
+    """
+    if not gold or declines(answer):
+        return False
+    invalid = invalid_clauses(answer)
+    if any(found for found, _ in invalid):
+        wanted = kind == "false_premise" or any(found for form in gold for found, _ in invalid_clauses(form))
+        reasons = [words_of(tokenise(clause)) for found, clause in invalid if not found]
+        return wanted and all(not _NEGATIONS.isdisjoint(words) for words in reasons)  # a denial, not one more answer
+    forms = sorted({tuple(words_of(tokenise(form))) for form in gold} - {()}, key=len, reverse=True)
+    if kind == "list":
+        return _lists(answer, forms)
+    if kind == "yes_no" and any(" ".join(form) in YES | NO for form in forms):
+        return _says_yes_or_no(answer, {" ".join(form) for form in forms})
+    tokens = tokenise(commitment(answer))
+    if any(_equal(form, words) for form in forms for words in (words_of(tokens), _short(tokens))):
+        return True
+    if len(words_of(tokens)) > MAX_WORDS:
+        return False
+    if kind == "numeric" and any(_number(word) for form in forms for word in form):
+        return _states_number(tokens, forms)
+    return _states(tokens, forms)
+
+
+_MENTION = "\0"
+
+
+def _short(tokens: list[Token]) -> list[str]:
+    """The words without a lead-in such as "The answer is" or "in the year"."""
+    text = " ".join(words_of(tokens))
+    return (text[match.end() :] if (match := _LEAD_IN.match(text)) else text).split()
+
+
+def _same(form: str, word: str) -> bool:
+    return form == word or (bool(re.fullmatch(r"\d{4}(-\d\d)?", form)) and word.startswith(form + "-"))
+
+
+def _equal(form: tuple[str, ...], words: list[str]) -> bool:
+    return len(form) == len(words) and all(_same(*pair) for pair in zip(form, words, strict=True))
+
+
+def _split(tokens: Iterable[Token], *separators: str) -> list[list[Token]]:
+    parts: list[list[Token]] = [[]]
+    for token in tokens:
+        if token.text in separators:
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    return [part for part in parts if part]
+
+
+def _mask(sentence: list[Token], forms: list[tuple[str, ...]]) -> list[Token]:
+    """The sentence with each gold form, longest first, replaced by one token that names which form it was."""
+    for form in forms:
+        masked, i = [], 0
+        while i < len(sentence):
+            if (end := _mention_end(sentence, i, form)) is None:
+                masked.append(sentence[i])
+                i += 1
+            else:
+                masked.append(Token(_MENTION + " ".join(form), any(token.name for token in sentence[i:end])))
+                i = end
+        sentence = masked
+    return sentence
+
+
+def _mention_end(sentence: list[Token], start: int, form: tuple[str, ...]) -> int | None:
+    i = start
+    for word in form:
+        while start < i < len(sentence) and sentence[i].text == ",":
+            i += 1
+        if i == len(sentence) or not _same(word, sentence[i].text):
+            return None
+        i += 1
+    return i
+
+
+def _is_mention(token: Token) -> bool:
+    return token.text.startswith(_MENTION)
+
+
+def _bare(phrase: list[Token], named: bool) -> bool:
+    """Whether a phrase could be one more guess: few words, no function word, a name where the gold answer is one."""
+    words = _short(phrase)
+    few = 0 < len(words) <= _RIVAL_WORDS and not _FUNCTION_WORDS.union(_NEGATIONS).intersection(words)
+    return few and not any(map(_is_mention, phrase)) and (not named or any(token.name for token in phrase))
+
+
+def _states(tokens: list[Token], forms: list[tuple[str, ...]]) -> bool:
+    sentences = [_mask(sentence, forms) for sentence in _split(tokens, ".")]
+    stating = [sentence for sentence in sentences if any(map(_is_mention, sentence))]
+    return (
+        bool(stating)
+        and all(map(_sentence_states, stating))
+        and not any(_rival(other, sentence) for other in sentences if other not in stating for sentence in stating)
+    )
+
+
+def _rival(other: list[Token], stating: list[Token]) -> bool:
+    """Whether another sentence makes the same statement with something else in the place of the gold answer."""
+    place = next(i for i, token in enumerate(stating) if _is_mention(token))
+    frame, words = words_of(stating[:place]), words_of(other)
+    named = stating[place].name
+    return _bare(other, named) or (bool(frame) and words[:place] == frame and _bare(other[place:], named))
+
+
+def _sentence_states(sentence: list[Token]) -> bool:
+    texts = [token.text for token in sentence]
+    places = [i for i, token in enumerate(sentence) if _is_mention(token)]
+    if _OR.intersection(texts) or _negated(texts[: places[0]]) or _REVISIONS.intersection(texts[places[-1] + 1 :]):
+        return False
+    segments = _split(sentence, ",", *_AND)
+    holding = [i for i, segment in enumerate(segments) if any(map(_is_mention, segment))]
+    for i in holding:
+        segment = segments[i]
+        bare = all(_is_mention(token) or token.text in ("in", "at", "on", "by", "from") for token in segment)
+        if (bare and i != holding.index(i)) or not _bounded(segment):
+            return False  # "Lomar, Vetra" and "New York" do not state "Vetra" and "York"
+    named = sentence[places[0]].name
+    return not any(_bare(segment, named) for segment in segments[holding[0] :])
+
+
+def _negated(before: list[str]) -> bool:
+    """Whether what stands before an answer denies it ("anything but Vetra"; not: "not Lomar but Vetra")."""
+    if "but" in before[1:]:
+        turn = before.index("but", 1)
+        return before[turn - 1] in ("anything", "everything") or _negated(before[turn + 1 :])
+    return any(word in _NEGATIONS and before[i : i + 2] != ["no", ","] for i, word in enumerate(before))
+
+
+def _bounded(segment: list[Token]) -> bool:
+    """Whether each gold form stands as a phrase of its own, so that "York" is not found in "New York"."""
+    for i, token in enumerate(segment):
+        if _is_mention(token):
+            for near in (segment[i - 1 : i] if i else []) + segment[i + 1 : i + 2]:
+                plain = token.name and not near.name and near.text.isalpha()
+                cjk = bool(re.match(f"[{CJK}]", near.text))
+                if not (_is_mention(near) or near.text in _FUNCTION_WORDS or plain or cjk):
+                    return False
+    return True
+
+
+def _number(word: str) -> bool:
+    return bool(re.fullmatch(r"-?\d+(\.\d+)?|\d{4}-\d\d(-\d\d)?", word))
+
+
+def _states_number(tokens: list[Token], forms: list[tuple[str, ...]]) -> bool:
+    words = words_of(tokens)
+    if (_OR | _NEGATIONS | _COMPARISONS).intersection(words):
+        return False
+    given = {word for word in words if _number(word)}
+    for form in forms:
+        wanted = {word for word in form if _number(word)}
+        unit = set(form) - wanted  # "5 km" is not "5 miles", but a bare "5" is in the unit that was asked for
+        if len(given) == len(wanted) == 1 and _same(*wanted, *given) and (unit <= set(words) or len(_short(tokens)) == 1):
+            return True
+    return False
+
+
+def _says_yes_or_no(answer: str, gold: set[str]) -> bool:
+    tokens = tokenise(commitment(answer))
+    segments = [" ".join(_short(segment)) for segment in _split(tokens, ",", ".", ":", *_AND, *_OR)]
+    wanted, other = (YES, NO) if gold & YES else (NO, YES)
+    starts = [words[:length] for words in (words_of(tokens), _short(tokens)) for length in (1, 2)]
+    leads = any(" ".join(start) in wanted for start in starts)
+    return leads and not other.intersection(segments) and not gold & other
+
+
+def _lists(answer: str, items: list[tuple[str, ...]]) -> bool:
+    tokens = tokenise(re.sub(r"(?m)(?:^|\s)(?:\d{1,2}[.)]|[-*•])\s+", ", ", commitment(answer)))
+    named: set[str] = set()
+    for sentence in _split(tokens, "."):
+        colon = max((i for i, token in enumerate(sentence) if token.text == ":"), default=-1)
+        masked = _mask(sentence[colon + 1 :], items)
+        found = {token.text for token in masked if _is_mention(token)}
+        if not found:
+            if _bare(masked, named=False):
+                return False
+            continue
+        if (_OR | _NEGATIONS).intersection(token.text for token in masked):
+            return False
+        segments = _split(masked, ",", *_AND)
+        for i, segment in enumerate(segments):
+            places = [j for j, token in enumerate(segment) if _is_mention(token)]
+            if not places:
+                return False
+            before, after = words_of(segment[: places[0]]), words_of(segment[places[-1] + 1 :])
+            framed = not before or (i == 0 and before[-1] in _FUNCTION_WORDS | {"include", "includes"})
+            if not framed or (after and (i < len(segments) - 1 or after[0] not in _FUNCTION_WORDS)):
+                return False
+        named |= found
+    return named == {_MENTION + " ".join(item) for item in items}

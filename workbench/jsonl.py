@@ -1,0 +1,179 @@
+"""JSONL files that survive being killed at any byte, and JSON files that are never half written.
+
+A line that was being written when the process died is cut off, with a warning, when the file is next opened for
+writing; a reader only passes over it. A bad line anywhere else is an error that names the line.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from workbench.types import WorkbenchError
+
+
+def append_json(path: Path | str, row: Mapping[str, Any]) -> None:
+    """Append one row, first cutting off what a killed process left half written."""
+    with open_append(path) as file:
+        file.write(encode(row))
+
+
+def write_json(path: Path | str, value: Any) -> None:
+    """Write a JSON file so that it holds either the old value or the new one, never a part."""
+    _replace(Path(path), [json.dumps(value, indent=2, allow_nan=False).encode() + b"\n"])
+
+
+def iter_rows(path: Path | str) -> Iterator[dict[str, Any]]:
+    """The rows of a JSONL file, one at a time; an unfinished last line is passed over with a warning.
+
+    Raises:
+        WorkbenchError: there is no such file, or a line before the last is not a JSON object.
+    """
+    for _, row in _iter_lines(Path(path)):
+        yield row
+
+
+def read_page(path: Path | str, start: int, count: int) -> list[dict[str, Any]]:
+    """Rows `start` to `start + count`, reading only those: a file is scanned once, then only where it has grown."""
+    path = Path(path)
+    offsets = _offsets(path)
+    rows = []
+    with path.open("rb") as file:
+        for number, offset in enumerate(offsets[start : start + count], start=start + 1):
+            file.seek(offset)
+            rows.append(_decode(file.readline(), path, number))
+    return rows
+
+
+def count_rows(path: Path | str) -> int:
+    return len(_offsets(Path(path)))
+
+
+def truncate_after_step(path: Path | str, step: int) -> int:
+    """Drop the rows with a greater `step` (rows without one stay), so that a run resumes exactly from a checkpoint.
+
+    The file is replaced in one move; it must not be open for appending. Returns how many rows were dropped.
+    """
+    dropped = 0
+
+    def kept() -> Iterator[bytes]:
+        nonlocal dropped
+        for line, row in _iter_lines(Path(path)):
+            late = row.get("step") is not None and row["step"] > step
+            dropped += late
+            if not late:
+                yield line.rstrip(b"\n") + b"\n"
+
+    _replace(Path(path), kept())
+    return dropped
+
+
+def repair(path: Path | str) -> int:
+    """Cut a last line that is not a complete JSON object off a file, with a warning; returns the bytes cut."""
+    path = Path(path)
+    if not path.exists() or not (size := path.stat().st_size):
+        return 0
+    with path.open("r+b") as file:
+        start = _last_line(file, size)
+        file.seek(start)
+        line = file.read()
+        if _is_object(line):
+            if not line.endswith(b"\n"):  # complete but for its end
+                file.write(b"\n")
+            return 0
+        file.truncate(start)
+    warnings.warn(f"{path}: cut off an unfinished last line of {size - start} bytes", stacklevel=2)
+    return size - start
+
+
+def open_append(path: Path | str) -> BinaryIO:
+    """Open a repaired file for appending whole lines, as `encode` makes them."""
+    repair(path)
+    return Path(path).open("ab")
+
+
+def encode(row: Mapping[str, Any]) -> bytes:
+    # ASCII: text with a lone surrogate, as a cut byte sequence decodes to, can still be stored. NaN is not JSON.
+    return json.dumps(row, allow_nan=False).encode() + b"\n"
+
+
+def _last_line(file: BinaryIO, size: int, block: int = 65536) -> int:
+    """Where the last line that is not empty begins, read from the end."""
+    begin, tail = size, b""
+    while begin:
+        start = max(0, begin - block)
+        file.seek(start)
+        begin, tail = start, file.read(begin - start) + tail
+        newline = tail.rstrip(b"\n").rfind(b"\n")
+        if newline >= 0:
+            return begin + newline + 1
+    return 0
+
+
+def _iter_lines(path: Path) -> Iterator[tuple[bytes, dict[str, Any]]]:
+    try:
+        file = path.open("rb")
+    except FileNotFoundError:
+        raise WorkbenchError(f"{path}: no such file: check the path, or that the run has begun to write") from None
+    last: tuple[int, bytes] | None = None  # held back: a bad line is forgiven only where no other follows
+    with file:
+        for number, line in enumerate(file, start=1):
+            if line.strip():
+                if last:
+                    yield last[1], _decode(last[1], path, last[0])
+                last = number, line
+    if last and _is_object(last[1]):
+        yield last[1], _decode(last[1], path, last[0])
+    elif last:
+        warnings.warn(f"{path}:{last[0]}: passed over an unfinished last line", stacklevel=3)
+
+
+def _is_object(line: bytes) -> bool:
+    try:
+        return isinstance(json.loads(line.decode()), dict)
+    except ValueError:
+        return False
+
+
+def _decode(line: bytes, path: Path, number: int) -> dict[str, Any]:
+    if not _is_object(line):
+        raise WorkbenchError(f"{path}:{number}: not a JSON object: remove or mend that line")
+    row: dict[str, Any] = json.loads(line)
+    return row
+
+
+def _replace(path: Path, content: Iterable[bytes]) -> None:
+    temporary = path.with_name(f".{path.name}.tmp")
+    with temporary.open("wb") as file:
+        file.writelines(content)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(temporary, path)
+
+
+_index: dict[Path, tuple[int, int, list[int]]] = {}  # path -> inode, bytes scanned, where each row begins
+
+
+def _offsets(path: Path) -> list[int]:
+    """Where each complete row of a file begins."""
+    path = path.resolve()
+    with path.open("rb") as file:
+        inode = os.fstat(file.fileno()).st_ino
+        known, scanned, offsets = _index.get(path, (inode, 0, []))
+        file.seek(max(0, scanned - 1))
+        if known != inode or (scanned and file.read(1) != b"\n"):  # replaced, or cut and grown again
+            scanned, offsets = 0, []
+        offsets = list(offsets)  # a page being read in another thread keeps its own
+        file.seek(scanned)
+        for line in file:
+            if not line.endswith(b"\n"):
+                break
+            if line.strip():
+                offsets.append(scanned)
+            scanned += len(line)
+    _index[path] = inode, scanned, offsets
+    return offsets

@@ -1,0 +1,175 @@
+"""An append-only record of feedback, and tables read from it.
+
+A run's folder holds `rollouts.jsonl` (a row for each response, see `Feedback.to_row`), and beside it, each written once,
+`questions.jsonl` and `passages.jsonl`. Whatever a row refers to is written before the row, so that a process killed
+at any byte leaves a record that can be read and continued (see `workbench.jsonl`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from workbench.jsonl import (
+    append_json,
+    count_rows,
+    encode,
+    iter_rows,
+    open_append,
+    read_page,
+    truncate_after_step,
+    write_json,
+)
+from workbench.types import Feedback, Passage, Question, WorkbenchError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "PASSAGES",
+    "QUESTIONS",
+    "ROLLOUTS",
+    "Store",
+    "append_feedback",
+    "append_json",
+    "count_rows",
+    "iter_feedback",
+    "iter_rows",
+    "read_page",
+    "read_questions",
+    "table",
+    "truncate_after_step",
+    "write_json",
+]
+
+ROLLOUTS, QUESTIONS, PASSAGES = "rollouts.jsonl", "questions.jsonl", "passages.jsonl"
+COLUMNS = ("id", "question_id", "group", "step", "sample", "finish", "kind", "tier", "lang", "outcome", "length")
+
+
+class Store:
+    """The record in `folder`, open for appending. Use it as a context manager, or `close` it.
+
+    Raises:
+        WorkbenchError: a line of its files, other than the last, cannot be read.
+    """
+
+    def __init__(self, folder: Path | str) -> None:
+        self.folder = Path(folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._files = {name: open_append(self.folder / name) for name in (PASSAGES, QUESTIONS, ROLLOUTS)}
+        self._known = {  # id -> hash of the line, so that an id cannot come to mean two things
+            name: {row["id"]: hash(encode(row)) for row in iter_rows(self.folder / name)} for name in (PASSAGES, QUESTIONS)
+        }
+
+    def append(self, feedbacks: Sequence[Feedback]) -> None:
+        """Add rows, with the questions and passages that are new, and hand them to the operating system."""
+        questions = list({id(f.response.question): f.response.question for f in feedbacks}.values())
+        rows = [encode(feedback.to_row()) for feedback in feedbacks]  # before anything is written: this may raise
+        self._add(PASSAGES, (_passage_row(passage) for question in questions for passage in question.passages))
+        self._add(QUESTIONS, (_question_row(question) for question in questions))
+        self._write(ROLLOUTS, rows)
+
+    def sync(self) -> None:
+        """Wait until everything is on the disk: for a checkpoint that counts on it."""
+        for file in self._files.values():
+            os.fsync(file.fileno())
+
+    def close(self) -> None:
+        for file in self._files.values():
+            file.close()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def _add(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Write the rows whose id is new."""
+        lines, new = [], dict(self._known[name])
+        for row in rows:
+            line = encode(row)
+            if row["id"] not in new:
+                new[row["id"]] = hash(line)
+                lines.append(line)
+            elif new[row["id"]] != hash(line):
+                what = name.removesuffix("s.jsonl")
+                raise WorkbenchError(f"two {what}s have the id '{row['id']}': give each its own, or use another folder")
+        self._write(name, lines)
+        self._known[name] = new
+
+    def _write(self, name: str, lines: Sequence[bytes]) -> None:
+        self._files[name].write(b"".join(lines))
+        self._files[name].flush()
+
+
+def append_feedback(folder: Path | str, feedbacks: Sequence[Feedback]) -> None:
+    """Open the record in `folder`, append, close. Many appends are faster through one open `Store`."""
+    with Store(folder) as store:
+        store.append(feedbacks)
+
+
+def iter_feedback(folder: Path | str) -> Iterator[Feedback]:
+    """The feedback recorded in `folder`, in order, as it was appended (but for `prompt_ids`, which are not stored)."""
+    folder, questions = Path(folder), read_questions(folder)
+    for row in iter_rows(folder / ROLLOUTS):
+        if (question := questions.get(row["question_id"])) is None:
+            raise WorkbenchError(f"{folder / QUESTIONS}: question '{row['question_id']}' of row '{row['id']}' is missing")
+        yield Feedback.from_row(row, question)
+
+
+def read_questions(folder: Path | str) -> dict[str, Question]:
+    """The questions recorded in `folder` by id, with their passages."""
+    folder = Path(folder)
+    passages = {row["id"]: row for row in iter_rows(folder / PASSAGES)} if (folder / PASSAGES).exists() else {}
+    return {row["id"]: _question(row, passages) for row in iter_rows(folder / QUESTIONS)}
+
+
+def table(folder: Path | str) -> pd.DataFrame:
+    """A row for each response: `COLUMNS` and `reward_<method>` for each method; what is missing is NA.
+
+    `kind`, `tier` and `lang` are the question's, `length` counts tokens.
+    """
+    import pandas as pd
+
+    folder = Path(folder)
+    questions = {row["id"]: row for row in iter_rows(folder / QUESTIONS)} if (folder / QUESTIONS).exists() else {}
+    rows = []
+    for row in iter_rows(folder / ROLLOUTS):
+        question = questions.get(row["question_id"], {"kind": None, "meta": {}})
+        outcomes = (verdict["label"] for verdict in row["verdicts"] if verdict["target"] == "outcome")
+        flat = {name: row[name] for name in ("id", "question_id", "group", "step", "sample", "finish")}
+        flat |= {"kind": question["kind"], **{name: question["meta"].get(name) for name in ("tier", "lang")}}
+        flat |= {"outcome": next(outcomes, None), "length": len(row["tokens"]["offsets"])}
+        rows.append(flat | {f"reward_{method}": reward["value"] for method, reward in row["rewards"].items()})
+    methods = dict.fromkeys(name for row in rows for name in row if name.startswith("reward_"))
+    types = dict.fromkeys(("step", "sample", "length"), "Int64") | dict.fromkeys(methods, "Float64")
+    return pd.DataFrame(rows, columns=[*COLUMNS, *methods]).astype(types)
+
+
+def _passage_row(passage: Passage) -> dict[str, Any]:
+    return {"id": passage.id, "title": passage.title, "text": passage.text}
+
+
+def _question_row(question: Question) -> dict[str, Any]:
+    """A passage is kept by id, with the score that it had for this question."""
+    return {
+        "id": question.id,
+        "text": question.text,
+        "answers": question.answers,
+        "title": question.title,
+        "passages": [{"id": passage.id, "score": passage.score} for passage in question.passages],
+        "checklist": question.checklist,
+        "kind": question.kind,
+        "system": question.system,
+        "meta": dict(question.meta),
+    }
+
+
+def _question(row: Mapping[str, Any], passages: Mapping[str, Mapping[str, Any]]) -> Question:
+    found = tuple(Passage(**passages[item["id"]], score=item["score"]) for item in row["passages"])
+    lists = {name: tuple(row[name]) for name in ("answers", "checklist")}
+    return Question(**{**row, **lists, "passages": found})
