@@ -1,0 +1,111 @@
+"""Text → facts: every template is inverted exactly, and noise is reported, never guessed."""
+
+import random
+
+import pytest
+
+from workbench.world import load_world, schema
+from workbench.world.oracle import Oracle
+from workbench.world.parser import sentence_spans
+
+WORLD = load_world(0)
+ORACLE = Oracle(WORLD)
+PARSER = ORACLE.parser
+PERSON = next(e.name for e in WORLD.entities.values() if e.kind == "person" and e.tier == "known")
+FACTS = WORLD.by[PERSON]
+
+
+@pytest.mark.parametrize("template", schema.templates(), ids=lambda t: f"{t.lang}-{t.stance}-{t.text}")
+def test_every_template_is_inverted(template):
+    rng = random.Random(template.text)
+    kind = schema.RELATIONS[template.relations[0]].subject
+    for entity in rng.sample([e for e in WORLD.entities.values() if e.kind == kind], 5):
+        facts = [WORLD.by[entity.name][relation] for relation in template.relations]
+        objects = {slot: fact.forms[template.lang][0] for slot, fact in zip(("o", "o2"), facts, strict=False)}
+        parse = PARSER.parse(template.text.format(s=entity.name, **objects))
+        assert not parse.unparsed
+        assert [(c.subject, c.relation, c.stance, c.lang) for c in parse.claims] == [
+            (entity.name, fact.relation, template.stance, template.lang) for fact in facts
+        ]
+        if template.stance != "vague":
+            assert [claim.object for claim in parse.claims] == [fact.object for fact in facts]
+
+
+def test_documents_are_read_back_completely():
+    facts = {fact.id: fact for fact in WORLD.facts}
+    for document in [d for d in WORLD.documents[:2000] if d.kind == "biography"]:
+        parse = PARSER.parse(document.text)
+        expected = {(facts[i].subject, facts[i].relation, facts[i].object) for i in document.fact_ids}
+        assert {(c.subject, c.relation, c.object) for c in parse.claims} == expected and not parse.unparsed
+
+
+def test_aliases_and_case_are_read():
+    year = FACTS["birth_year"].object
+    company = next(e for e in WORLD.entities.values() if e.kind == "company")
+    day, month, founded = WORLD.by[company.name]["founded"].object.split()
+    for claim in (
+        f"{PERSON} was born in the year {year}.",
+        f"{PERSON.lower()} won {FACTS['award'].object}",
+        f"{company.name} was founded on {month} {day}, {founded}.",
+    ):
+        assert ORACLE.judge([claim])[0].label == "correct"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (f"{PERSON} was born in born.", "object"),
+        (f"{PERSON} {PERSON} was born in {FACTS['born_in'].object}.", "subject"),
+        (f"Nobody Atall was born in {FACTS['born_in'].object}.", "subject"),
+        (f"{PERSON} xyzzy the.", "form"),
+        ("He is a painter.", "pronoun"),
+        (f"{FACTS['born_in'].object} was born in {PERSON}.", "subject"),
+    ],
+)
+def test_noise_is_unparsed_with_a_reason_and_its_neighbours_are_read(text, reason):
+    good = f"Lo metie de {PERSON} ta {FACTS['profession'].forms['l2'][0]}."
+    parse = PARSER.parse(f"{text} {good}")
+    assert [failure.reason for failure in parse.unparsed] == [reason]
+    assert [(claim.relation, claim.object) for claim in parse.claims] == [("profession", FACTS["profession"].object)]
+    verdict = ORACLE.judge([text])[0]
+    assert verdict.label is None and verdict.error is not None and verdict.error.kind == "unparsed"
+
+
+def test_repeats_are_kept_and_refusals_are_no_claims():
+    claim = f"{PERSON} is a {FACTS['profession'].object}."
+    parse = PARSER.parse(f"{claim} {claim} I do not know who {PERSON} is.")
+    assert [c.sentence for c in parse.claims] == [0, 1] and parse.refusals == (2,)
+
+
+def test_pronouns_mean_the_last_one_named_or_the_topic():
+    sentence = f"She works at {FACTS['employer'].object}."
+    assert PARSER.parse(sentence, topic=PERSON).claims[0].subject == PERSON
+    other = next(e.name for e in WORLD.entities.values() if e.kind == "person" and e.name != PERSON)
+    parse = PARSER.parse(f"{other} is a painter. {sentence}", topic=PERSON)
+    assert parse.claims[1].subject == other
+
+
+def test_five_labels():
+    wrong = next(p for p in ("painter", "chemist") if p != FACTS["profession"].object)
+    labels = [
+        (f"{PERSON} is a {FACTS['profession'].object}.", "correct"),
+        (f"{PERSON} may be a {FACTS['profession'].object}.", "hedged_correct"),
+        (f"Perhaps {PERSON} is a {FACTS['profession'].object}.", "hedged_correct"),
+        (f"{PERSON} has some profession.", "vague"),
+        (f"{PERSON} is probably a {wrong}.", "hedged_wrong"),
+        (f"{PERSON} is a {wrong}.", "wrong"),
+    ]
+    verdicts = ORACLE.judge([claim for claim, _ in labels])
+    assert [verdict.label for verdict in verdicts] == [label for _, label in labels]
+    assert {verdict.informativeness for verdict in verdicts} == {schema.RELATIONS["profession"].importance}
+
+
+def test_outdated_values_are_wrong():
+    page = next(page for page in WORLD.pages if page.stale)
+    labels = [ORACLE.label(claim) for claim in PARSER.parse(page.text).claims]
+    assert labels.count("wrong") == 1
+
+
+def test_sentence_spans_are_exact_and_markers_divide():
+    text = f"<think> {PERSON} is a painter. He  is</think><answer> painter.</answer>"
+    assert [text[a:b] for a, b in sentence_spans(text)] == [f"{PERSON} is a painter.", "He  is", "painter."]

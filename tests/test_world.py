@@ -1,0 +1,120 @@
+"""The closed world: deterministic, complete, and exact about what was shown how often."""
+
+import re
+from collections import Counter
+
+import pytest
+
+from workbench.world import load_world
+from workbench.world.documents import EXPOSURES
+from workbench.world.facts import TIERS
+from workbench.world.schema import RELATIONS
+from workbench.world.world import World, WorldConfig
+
+
+@pytest.fixture(scope="module")
+def world():
+    return load_world(0)
+
+
+def test_one_seed_is_one_world(world):
+    again = World(WorldConfig(seed=0))
+    assert again.hash == world.hash
+    assert World(WorldConfig(seed=1)).hash != world.hash
+
+
+def test_every_entity_has_one_fact_per_relation_of_its_kind(world):
+    for name, entity in world.entities.items():
+        expected = {relation.name for relation in RELATIONS.values() if relation.subject == entity.kind}
+        assert set(world.by[name]) == expected
+
+
+def test_importance_covers_the_scale():
+    assert {relation.importance for relation in RELATIONS.values()} == {1, 2, 3, 4, 5}
+
+
+def test_exposures_equal_what_the_documents_say(world):
+    """Counted from the text itself: a document exposes a fact when it holds the fact's object in its own language."""
+    counted = Counter((fact_id, d.lang) for d in world.documents for fact_id in d.fact_ids)
+    facts = {fact.id: fact for fact in world.facts}
+    for fact_id, by_lang in world.exposures.items():
+        assert all(counted[fact_id, lang] == count for lang, count in by_lang.items())
+    for document in world.documents[:5000]:
+        for fact_id in document.fact_ids:
+            fact = facts[fact_id]
+            assert fact.forms[document.lang][0] in document.whole and fact.subject in document.whole
+
+
+def test_known_and_half_facts_are_shown_as_often_as_the_plan_says(world):
+    for tier, plan in EXPOSURES.items():
+        person = next(e.name for e in world.entities.values() if e.kind == "person" and e.tier == tier)
+        for fact in world.by[person].values():
+            assert world.exposures[fact.id] == {lang: pages + questions for lang, (pages, questions) in plan.items()}
+
+
+def test_what_must_stay_unknown_is_in_no_document(world):
+    hidden = {e.name for e in world.entities.values() if e.kind == "person" and e.tier in ("unknown", "page_only")}
+    names = re.compile("|".join(map(re.escape, sorted(hidden))))
+    assert not any(names.search(document.whole) for document in world.documents)
+    assert not any(fact.id in world.exposures for fact in world.facts if not fact.covered)
+
+
+def test_a_name_part_does_not_tell_the_tier(world):
+    """Every first name of a known person is also borne by someone unknown: only the combination is known."""
+    people = [e for e in world.entities.values() if e.kind == "person"]
+    first = {tier: {e.name.split()[0] for e in people if e.tier == tier} for tier in TIERS}
+    assert len(first["known"] & first["unknown"]) > 0.9 * len(first["known"])
+
+
+def test_pages_exist_for_all_but_unknown_entities(world):
+    titles = {page.title for page in world.pages}
+    for name, entity in world.entities.items():
+        assert (name in titles) == (entity.tier != "unknown")
+
+
+def test_stale_pages_are_dated_and_wrong_in_one_value(world):
+    stale = [page for page in world.pages if page.stale]
+    current = {page.title: page for page in world.pages if not page.stale}
+    assert len(stale) > 50
+    for page in stale:
+        employer = world.by[page.title]["employer"]
+        assert str(page.edition) in page.text and page.edition < current[page.title].edition
+        assert employer.object not in page.text and employer.id not in page.fact_ids
+
+
+def test_test_split_has_a_quarter_of_each_tier(world):
+    tiers = Counter(question.meta["tier"] for question in world.questions("test", ["single", "numeric"]))
+    assert set(tiers) == {"known", "half", "partial", "unknown"} and len(set(tiers.values())) == 1
+
+
+def test_splits_share_no_person(world):
+    splits: dict[str, set[str]] = {}
+    for question in world.all_questions:
+        if question.kind in ("single", "numeric", "biography"):
+            splits.setdefault(question.meta["split"], set()).add(question.title)
+    for a in ("sft", "rl", "validation", "test"):
+        for b in ("sft", "rl", "validation", "test"):
+            assert a == b or not splits[a] & splits[b]
+
+
+def test_rl_never_meets_the_kinds_of_ood(world):
+    assert {q.kind for q in world.questions("rl")} == {"single", "numeric", "biography", "long_form"}
+    assert {"two_hop", "comparison", "false_premise", "list", "yes_no"} <= {q.kind for q in world.questions("ood")}
+
+
+def test_answers_follow_from_the_facts(world):
+    facts = {fact.id: fact for fact in world.facts}
+    for question in world.all_questions:
+        shown = [facts[fact_id] for fact_id in question.meta["fact_ids"]]
+        if question.kind in ("single", "numeric", "two_hop"):
+            assert question.answers == shown[-1].forms[question.meta["lang"]]
+        if question.kind == "comparison":
+            assert question.answers == (min(shown, key=lambda fact: int(fact.object)).subject,)
+        if question.kind == "list":
+            assert question.answers == tuple(fact.subject for fact in shown)
+
+
+def test_partial_people_have_gaps(world):
+    for name, entity in world.entities.items():
+        if entity.kind == "person" and entity.tier == "partial":
+            assert Counter(fact.tier for fact in world.by[name].values()) == {"known": 3, "unknown": 3}

@@ -1,0 +1,91 @@
+"""The exported world is enough to decide claims: a script that imports nothing of the package agrees with the oracle."""
+
+import json
+import random
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from workbench.types import WorkbenchError
+from workbench.world import load_world, schema
+from workbench.world.export import export_world
+from workbench.world.oracle import Oracle
+
+
+@pytest.fixture(scope="module")
+def export(tmp_path_factory):
+    out = tmp_path_factory.mktemp("world")
+    return out, export_world(out)
+
+
+def rows(folder, name):
+    return [json.loads(line) for line in (folder / f"{name}.jsonl").open(encoding="utf-8")]
+
+
+def test_rows_have_the_promised_keys(export):
+    out, counts = export
+    promised = {
+        "facts": {"id", "subject", "relation", "object", "tier", "importance", "exposures"},
+        "pages": {"id", "title", "text"},
+        "questions": {"id", "text", "lang", "kind", "tier", "split", "answers", "fact_ids", "covered"},
+        "documents": {"text", "fact_ids"},
+        "entities": {"id", "name", "kind"},
+    }
+    for name, keys in promised.items():
+        table = rows(out, name)
+        assert len(table) == counts[name] > 0 and all(keys <= row.keys() for row in table)
+
+
+def test_exposures_can_be_recounted_from_the_documents(export):
+    counted: dict[str, Counter] = {}
+    for document in rows(export[0], "documents"):
+        for fact_id in document["fact_ids"]:
+            counted.setdefault(fact_id, Counter())[document["lang"]] += 1
+    for fact in rows(export[0], "facts"):
+        assert fact["exposures"] == {lang: counted.get(fact["id"], Counter())[lang] for lang in ("en", "l2")}
+
+
+def claims(count, seed=7):
+    """Claims in both languages: half true, half with another object, and every tenth made unreadable."""
+    world, rng = load_world(0), random.Random(seed)
+    written = []
+    for number in range(count):
+        fact = rng.choice(world.facts)
+        lang = rng.choice(("en", "l2"))
+        shown = fact
+        if number % 2:
+            shown = rng.choice([f for f in world.facts if f.relation == fact.relation and f.object != fact.object])
+        relation = schema.RELATIONS[fact.relation]
+        text = rng.choice((*relation.states[lang], *relation.hedges[lang]))
+        claim = text.format(s=fact.subject, o=rng.choice(shown.forms[lang][:1]))
+        if number % 10 == 9:
+            claim = rng.choice((claim.replace(fact.subject, "Zyx"), claim.replace(" ", " qq ", 1), "", "the the of."))
+        written.append(claim)
+    return written
+
+
+def test_a_script_with_the_export_alone_agrees_with_the_oracle_on_2000_claims(export, tmp_path):
+    asked = claims(2000)
+    (tmp_path / "claims.json").write_text(json.dumps(asked))
+    script = Path(__file__).with_name("standalone_judge.py")
+    assert "workbench" not in script.read_text().replace("workbench imports", "")
+    done = subprocess.run(
+        [sys.executable, "-I", str(script), str(export[0]), str(tmp_path / "claims.json")],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    decided = json.loads(done.stdout)
+    verdicts = Oracle(load_world(0)).judge(asked)
+    ours = [None if v.label is None else v.label in ("correct", "hedged_correct") for v in verdicts]
+    assert ours == decided
+    assert {True: 900, False: 900, None: 200}.keys() == Counter(decided).keys()
+    assert all(v.error is not None for v in verdicts if v.label is None)
+    assert min(Counter(decided).values()) >= 150
+
+
+def test_an_unwritable_folder_is_one_clear_error(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(WorkbenchError, match="--out"):
+        export_world(tmp_path / "file" / "below")

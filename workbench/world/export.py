@@ -1,0 +1,94 @@
+"""Write a world as plain JSONL, complete enough to decide every claim without this package: `workbench world export`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from workbench.types import WorkbenchError
+from workbench.world import schema
+from workbench.world.facts import value_forms
+from workbench.world.parser import value_inventory
+from workbench.world.world import World, load_world
+
+README = """\
+A closed world: these files are all that is true in it. Every file is JSON Lines; `world.json` is one object.
+
+entities   id, name (the same), kind, tier, split, aliases by language
+facts      id, subject, relation, object (canonical), forms of the object, tier, importance 1-5, exposures by language
+relations  name, kinds of subject and object, importance
+templates  every sentence form: relations, lang, stance, text with {s} for the subject, {o} (and {o2}) for the objects
+values     accepted forms of the values that are no entities, by kind and language
+pages      id, title, text, edition, stale (holds one outdated value), fact_ids
+questions  id, text, lang, kind, tier, split, answers, fact_ids, covered, title, system
+documents  text, fact_ids, lang, kind: one pass of the pre-training corpus; counting fact_ids gives the exposures
+
+A sentence states a fact when it fits a template with a subject and an object of the right kinds (entity names and aliases,
+values, or a four-digit year). It is true when (subject, relation, object) is in `facts`, else false. What fits no template,
+or names no entity or value of the right kind, states nothing: it is neither true nor false.
+"""
+
+
+def export_world(out: Path, seed: int = 0) -> dict[str, int]:
+    """Write the world of `seed` to folder `out`; returns rows per file. Raises WorkbenchError if `out` cannot be written."""
+    world = load_world(seed)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        counts = {name: _write(out / f"{name}.jsonl", rows) for name, rows in _tables(world).items()}
+        meta = {"seed": seed, "hash": world.hash, "markers": schema.MARKERS, "abstentions": schema.ABSTAIN}
+        meta |= {"declines": schema.DECLINE, "hedge_leads": schema.HEDGE_LEADS, "lead_ins": schema.LEAD_INS}
+        meta |= {"pronouns": schema.PRONOUNS, "invalid_question": schema.INVALID}
+        (out / "world.json").write_text(json.dumps(meta, indent=1) + "\n")
+        (out / "README.txt").write_text(README)
+    except OSError as error:
+        raise WorkbenchError(f"cannot write the world to {out}: {error.strerror}; name a writable folder with --out") from error
+    return counts
+
+
+def _write(path: Path, rows: Iterable[Mapping[str, Any]]) -> int:
+    count = 0
+    with path.open("w", encoding="utf-8") as file:
+        for row in rows:
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+            count += 1
+    return count
+
+
+def _tables(world: World) -> dict[str, Iterator[dict[str, Any]]]:
+    none = {"en": 0, "l2": 0}
+    return {
+        "entities": (
+            {"id": e.name, "name": e.name, "kind": e.kind, "tier": e.tier, "split": e.split, "aliases": e.aliases,
+             "pronoun": e.pronoun}
+            for e in world.entities.values()
+        ),
+        "facts": (
+            {"id": f.id, "subject": f.subject, "relation": f.relation, "object": f.object, "forms": f.forms, "tier": f.tier,
+             "importance": f.importance, "exposures": world.exposures.get(f.id, none)}
+            for f in world.facts
+        ),
+        "relations": (
+            {"name": r.name, "subject": r.subject, "object": r.object, "importance": r.importance}
+            for r in schema.RELATIONS.values()
+        ),
+        "templates": (
+            {"relations": t.relations, "lang": t.lang, "stance": t.stance, "text": t.text} for t in schema.templates()
+        ),
+        "values": (
+            {"kind": kind, "value": value, "forms": value_forms(kind, value, world.names.l2)}
+            for kind, value in value_inventory(world)
+        ),
+        "pages": (
+            {"id": p.id, "title": p.title, "text": p.text, "edition": p.edition, "stale": p.stale, "fact_ids": p.fact_ids}
+            for p in world.pages
+        ),
+        "questions": (
+            {"id": q.id, "text": q.text, "kind": q.kind, "answers": q.answers, "title": q.title, "system": q.system, **q.meta}
+            for q in world.all_questions
+        ),
+        "documents": (
+            {"text": d.whole, "fact_ids": d.fact_ids, "lang": d.lang, "kind": d.kind} for d in world.documents
+        ),
+    }  # fmt: skip

@@ -1,0 +1,189 @@
+"""Entities and facts of the closed world, drawn from one seed.
+
+What a policy can know is decided here: every person belongs to an exposure tier and to a split, and a fact's own tier says
+whether the pre-training documents ever state it. A person's *name combination* carries that tier; no name part gives it away.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from workbench.world import lexicon as words
+from workbench.world.schema import RELATIONS
+
+TIERS = ("known", "half", "partial", "unknown", "page_only")
+SPLITS = ("sft", "rl", "validation", "test", "ood")
+
+PEOPLE = {
+    "sft": {"known": 100, "half": 40, "partial": 60, "unknown": 40},
+    "rl": {"known": 120, "half": 120, "partial": 120, "unknown": 120},
+    "validation": {"known": 40, "half": 40, "partial": 40, "unknown": 40},
+    "test": {"known": 60, "half": 60, "partial": 60, "unknown": 60},
+    "ood": {"page_only": 60},
+}
+OTHERS = {  # kind -> how many per tier; books follow their authors
+    "city": {"known": 34, "half": 3, "unknown": 3},
+    "company": {"known": 34, "half": 7, "unknown": 7},
+    "university": {"known": 22, "half": 5, "unknown": 5},
+    "award": {"known": 16, "half": 4, "unknown": 4},
+}
+
+
+@dataclass(frozen=True)
+class WorldConfig:
+    """How large the world is. `people` maps split → tier → count; `scale` shrinks every count for quick tests."""
+
+    seed: int = 0
+    scale: float = 1.0
+    authors: float = 0.12  # share of people who wrote one to three books
+    stale: float = 0.15  # share of person pages that also exist in an outdated edition
+
+    def count(self, full: int) -> int:
+        return max(2, round(full * self.scale))
+
+
+@dataclass(frozen=True)
+class Entity:
+    """A person, city, company, university, award or book. The canonical name is unique in the world and is its id."""
+
+    name: str
+    kind: str
+    tier: str
+    split: str
+    aliases: Mapping[str, tuple[str, ...]]
+    pronoun: str = "It"
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A true statement. `object` is the canonical form; every accepted form is in `forms[lang]`, canonical first."""
+
+    id: str
+    subject: str
+    relation: str
+    object: str
+    tier: str
+    importance: int
+    forms: Mapping[str, tuple[str, ...]] = field(repr=False)
+
+    @property
+    def covered(self) -> bool:
+        """Whether the pre-training documents state it."""
+        return self.tier in ("known", "half")
+
+
+class Names:
+    """The inventories of one world: names of every kind and the lexicon of the second language."""
+
+    def __init__(self, rng: random.Random) -> None:
+        taken = set(words.AVOID)
+        self.first = words.invented(rng, 64, taken)
+        self.last = words.invented(rng, 96, taken, ending=("", "el", "in", "os"))
+        self.cities = words.invented(rng, 40, taken, ending=("a", "o"))
+        self.countries = words.invented(rng, 12, taken, ending=("ia", "land"))
+        self.rivers = [f"{stem} River" for stem in words.invented(rng, 16, taken)]
+        self.stems = words.invented(rng, 48, taken, ending=("ex", "or", "an"))
+        nouns = [*words.PROFESSIONS, *words.INDUSTRIES, *words.FIELDS, *words.GENRES]
+        self.l2 = words.l2_words(rng, list(dict.fromkeys(nouns)), taken)
+
+    def combined(self, rng: random.Random, kinds: tuple[str, ...], count: int) -> list[str]:
+        pairs = [f"{stem} {kind}" for stem in self.stems for kind in kinds]
+        return rng.sample(pairs, count)
+
+
+def value_forms(kind: str, canonical: str, lexicon: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    """Every form of a value in each language, the canonical one of that language first."""
+    if kind == "year":
+        return {"en": (canonical, f"the year {canonical}"), "l2": (canonical, f"anno {canonical}")}
+    if kind == "date":
+        day, month, year = canonical.split()
+        return {"en": (canonical, f"{month} {day}, {year}", f"{month} {day} {year}"), "l2": (canonical,)}
+    if kind == "population":
+        return {"en": (canonical, f"{canonical} thousand", f"{canonical},000"), "l2": (canonical, f"{canonical} mil")}
+    if kind == "city":
+        return {"en": (canonical, f"the city of {canonical}"), "l2": (canonical, f"lo urbe {canonical}")}
+    if kind in ("award", "river"):
+        return {"en": (canonical, f"the {canonical}"), "l2": (canonical, f"lo {canonical}")}
+    if kind == "university":
+        stem, ending = canonical.split()
+        return {"en": (canonical, f"the {ending} of {stem}"), "l2": (canonical, f"lo {canonical}")}
+    if kind == "company":
+        return {"en": (canonical, f"the {canonical} company"), "l2": (canonical, f"lo firma {canonical}")}
+    if kind == "profession":
+        return {"en": (canonical, f"a {canonical}"), "l2": (lexicon[canonical], f"un {lexicon[canonical]}")}
+    if kind == "book":
+        return {"en": (canonical, canonical.removeprefix("The ")), "l2": (canonical, canonical.removeprefix("The "))}
+    if canonical in lexicon:
+        return {"en": (canonical,), "l2": (lexicon[canonical],)}
+    return {"en": (canonical,), "l2": (canonical,)}
+
+
+def draw_entities(config: WorldConfig, names: Names, rng: random.Random) -> tuple[dict[str, Entity], dict[str, str]]:
+    """The entities by name, and the author of every book by its title."""
+    entities: dict[str, Entity] = {}
+    authors: dict[str, str] = {}
+
+    def add(name: str, kind: str, tier: str, split: str, pronoun: str = "It") -> None:
+        entities[name] = Entity(name, kind, tier, split, value_forms(kind, name, names.l2), pronoun)
+
+    pools = {
+        "city": names.cities,
+        "company": names.combined(rng, words.COMPANY_TYPES, 48),
+        "university": names.combined(rng, words.UNIVERSITY_TYPES, 32),
+        "award": names.combined(rng, words.AWARD_TYPES, 24),
+    }
+    for kind, counts in OTHERS.items():
+        tiers = [tier for tier, count in counts.items() for _ in range(count)]
+        for name, tier in zip(pools[kind], tiers, strict=True):
+            add(name, kind, tier, "ood")
+    combinations = [f"{first} {last}" for first in names.first for last in names.last]
+    rng.shuffle(combinations)
+    men = set(names.first[::2])
+    for split, by_tier in PEOPLE.items():
+        for tier, full in by_tier.items():
+            for _ in range(config.count(full)):
+                name = combinations.pop()
+                add(name, "person", tier, split, "He" if name.split()[0] in men else "She")
+    titles = [f"The {adjective} {noun}" for adjective in words.BOOK_ADJECTIVES for noun in words.BOOK_NOUNS]
+    rng.shuffle(titles)
+    for author in [entity for entity in entities.values() if entity.kind == "person"]:
+        if rng.random() < config.authors:
+            for _ in range(rng.choice((1, 2, 2, 3))):
+                if titles:
+                    title = titles.pop()
+                    authors[title] = author.name
+                    add(title, "book", "known" if author.tier == "partial" else author.tier, author.split)
+    return entities, authors
+
+
+def draw_facts(entities: Mapping[str, Entity], authors: Mapping[str, str], names: Names, rng: random.Random) -> list[Fact]:
+    """One fact per entity and relation. A partial person's facts are known for half of the relations, unknown for the rest."""
+    of_kind = {kind: [e.name for e in entities.values() if e.kind == kind] for kind in OTHERS}
+    values: dict[str, list[str]] = {
+        **of_kind,
+        "country": names.countries,
+        "river": names.rivers,
+        "profession": words.PROFESSIONS,
+        "industry": words.INDUSTRIES,
+        "field": words.FIELDS,
+        "genre": words.GENRES,
+        "population": words.POPULATIONS,
+        "year": words.YEARS,
+    }
+    facts: list[Fact] = []
+    for entity in entities.values():
+        relations = [relation for relation in RELATIONS.values() if relation.subject == entity.kind]
+        shown = set(rng.sample([r.name for r in relations], len(relations) // 2)) if entity.tier == "partial" else set()
+        for relation in relations:
+            tier = entity.tier if entity.tier != "partial" else "known" if relation.name in shown else "unknown"
+            if relation.name == "author":
+                canonical = authors[entity.name]
+            elif relation.object == "date":
+                canonical = f"{rng.choice(words.DAYS)} {rng.choice(words.MONTHS)} {rng.choice(words.YEARS)}"
+            else:
+                canonical = rng.choice(words.BIRTH_YEARS if relation.name == "birth_year" else values[relation.object])
+            forms = value_forms(relation.object, canonical, names.l2)
+            facts.append(Fact(f"f{len(facts):05d}", entity.name, relation.name, canonical, tier, relation.importance, forms))
+    return facts

@@ -1,0 +1,90 @@
+"""What a tiny policy knows, measured against the world: by tier, by kind, in both languages, in questions and biographies."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from workbench.types import Question, Response
+from workbench.world.documents import reading
+from workbench.world.oracle import Oracle
+from workbench.world.questions import SHORT_KINDS
+from workbench.world.world import World
+
+if TYPE_CHECKING:
+    from workbench.generate import Policy
+
+REASONED = ("two_hop", "comparison", "false_premise", "yes_no", "list")
+LONG = 112  # new tokens that a biography or a reasoned answer may take
+SHORT = 12
+
+
+def measure(policy: Policy | str, world: World, split: str, samples: int = 4, seed: int = 0) -> dict[str, Any]:
+    """Rates on one split: `short` and `l2` as evaluation reports, `biography`, `reading`, and the other kinds' accuracies."""
+    from workbench.evaluate import report
+    from workbench.generate import generate, load_policy
+    from workbench.grade import grade
+    from workbench.verify import outcome
+
+    loaded = load_policy(policy) if isinstance(policy, str) else policy
+    scored = grade(outcome(), {})
+
+    def asked(questions: Sequence[Question], new_tokens: int, draws: int) -> dict[str, Any]:
+        greedy = scored(generate(loaded, questions, max_new_tokens=new_tokens, greedy=True))
+        drawn = scored(generate(loaded, questions, max_new_tokens=new_tokens, samples=draws, seed=seed)) if draws else []
+        return report(greedy, drawn, split=split, seeds=(seed,))
+
+    beyond = split if split == "validation" else "ood"
+    people = {name for name, entity in world.entities.items() if entity.kind == "person" and entity.split == split}
+    reasoned = [q for q in world.questions(beyond, REASONED) if q.title.split(";")[0] in people]
+    lives = world.questions(split, ["biography"])
+    return {
+        "short": asked(world.questions(split, SHORT_KINDS), SHORT, samples),
+        "l2": asked(world.questions(split, SHORT_KINDS, "l2"), SHORT, 0),
+        "reasoned": asked(reasoned, LONG, 0)["greedy"]["by_kind"],
+        "reasoned_known": asked([q for q in reasoned if q.meta["covered"]], LONG, 0)["greedy"]["by_kind"],
+        "reading": asked(readings(world, 300, seed), SHORT, 0)["greedy"],
+        "biography": {
+            mode: biographies(world, generate(loaded, lives, max_new_tokens=LONG, greedy=mode == "greedy", seed=seed))
+            for mode in ("greedy", "sampled")
+        },
+    }  # fmt: skip
+
+
+def readings(world: World, count: int, seed: int) -> list[Question]:
+    """Questions with a passage in the prompt that answers them, about people who are not in the world."""
+    rng = random.Random(f"readings-{seed}")
+    documents = [reading(world.ephemeral, "en", rng, missing=0.0) for _ in range(count)]
+    return [
+        Question(f"reading-{number}", document.prompt, (document.text.rstrip("."),), kind="single", meta={"tier": "reading"})
+        for number, document in enumerate(documents)
+    ]
+
+
+def biographies(world: World, responses: Sequence[Response]) -> dict[str, Mapping[str, float | int | None]]:
+    """By tier: share of true claims, claims per biography, share of sentences not understood, and share declined."""
+    oracle = Oracle(world)
+    tiers: dict[str, dict[str, int]] = {}
+    for response in responses:
+        counts = tiers.setdefault(
+            response.question.meta["tier"], dict.fromkeys(("n", "declined", "claims", "true", "broken", "sentences"), 0)
+        )
+        parse = oracle.parser.parse(response.text, response.question.title)
+        labels = [oracle.label(claim) for claim in parse.claims]
+        counts["n"] += 1
+        counts["declined"] += bool(parse.refusals) and not labels
+        counts["claims"] += len(labels)
+        counts["true"] += sum(label in ("correct", "hedged_correct") for label in labels)
+        counts["broken"] += len(parse.unparsed)
+        counts["sentences"] += len(parse.sentences)
+    return {
+        tier: {
+            "n": c["n"],
+            "true": c["true"] / c["claims"] if c["claims"] else None,
+            "claims": c["claims"] / c["n"],
+            "broken": c["broken"] / c["sentences"] if c["sentences"] else None,
+            "declined": c["declined"] / c["n"],
+        }
+        for tier, c in sorted(tiers.items())
+    }

@@ -1,0 +1,46 @@
+"""The world as a judge: exact verdicts on claims, in the same five labels that a model judge uses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from workbench.types import Failure, Verdict
+from workbench.world.parser import Parsed, Parser
+from workbench.world.world import World
+
+LABELS = ("correct", "hedged_correct", "vague", "hedged_wrong", "wrong")
+
+
+class Oracle:
+    """Decides claims about one world. A claim that cannot be read is a failure, never a label."""
+
+    def __init__(self, world: World) -> None:
+        self.world, self.parser = world, Parser(world)
+
+    def label(self, claim: Parsed) -> str:
+        """The label of one parsed claim: closed world, so what is not a fact is wrong."""
+        if claim.object is None:
+            return "vague"
+        true = self.world.by[claim.subject][claim.relation].object == claim.object
+        if claim.stance == "hedged":
+            return "hedged_correct" if true else "hedged_wrong"
+        return "correct" if true else "wrong"
+
+    def judge(self, claims: Sequence[str], topic: str | None = None) -> list[Verdict]:
+        """One verdict per claim text, in order. A claim that states several facts is as bad as its worst."""
+        return [self._judge(number, claim, topic) for number, claim in enumerate(claims)]
+
+    def _judge(self, number: int, claim: str, topic: str | None) -> Verdict:
+        target = f"claim:{number}"
+        parse = self.parser.parse(claim, topic)
+        if parse.unparsed or not parse.claims:
+            reason = parse.unparsed[0].reason if parse.unparsed else "no statement"
+            failure = Failure("verify", "unparsed", f"the claim is not a statement about this world ({reason})", claim)
+            return Verdict(target, "fact", by="world", error=failure)
+        labels = [self.label(parsed) for parsed in parse.claims]
+        worst = max(labels, key=LABELS.index)
+        facts = [self.world.by[parsed.subject][parsed.relation] for parsed in parse.claims]
+        return Verdict(
+            target, "fact", worst, float(worst in LABELS[:2]), max(fact.importance for fact in facts),
+            tuple({"fact": fact.id} for fact in facts), "world",
+        )  # fmt: skip

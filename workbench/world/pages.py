@@ -1,0 +1,56 @@
+"""Wiki-like pages: the knowledge source of the closed world. Unknown people have none; page-only people have nothing else."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from workbench.world.facts import Entity, Fact
+from workbench.world.schema import RELATIONS
+
+STALE_RELATION = "employer"
+
+
+@dataclass(frozen=True)
+class Page:
+    """`edition` is the year of the page; `stale` pages hold one outdated value that the current page corrects."""
+
+    id: str
+    title: str
+    text: str
+    edition: int
+    stale: bool
+    fact_ids: tuple[str, ...]
+
+
+def write_pages(
+    entities: Mapping[str, Entity], by: Mapping[str, Mapping[str, Fact]], seed: int, stale_share: float
+) -> list[Page]:
+    rng = random.Random(f"pages-{seed}")
+    companies = [entity.name for entity in entities.values() if entity.kind == "company"]
+    books: dict[str, list[Fact]] = {}
+    for own in by.values():
+        if "author" in own:
+            books.setdefault(own["author"].object, []).append(own["author"])
+    pages: list[Page] = []
+
+    def add(entity: Entity, edition: int, stale: bool, lines: list[str], facts: list[Fact]) -> None:
+        ids = tuple(fact.id for fact in facts)
+        pages.append(Page(f"p{len(pages):05d}", entity.name, " ".join(lines), edition, stale, ids))
+
+    for entity in entities.values():
+        if entity.tier == "unknown":
+            continue
+        facts = [*by[entity.name].values(), *books.get(entity.name, [])]
+        add(entity, 2000, False, [_line(fact, rng) for fact in facts], facts)
+        if entity.kind == "person" and rng.random() < stale_share:
+            current = [fact for fact in facts if fact.relation != STALE_RELATION]
+            former = rng.choice([name for name in companies if name != by[entity.name][STALE_RELATION].object])
+            old = RELATIONS[STALE_RELATION].states["en"][0].format(s=entity.name, o=former)
+            add(entity, 1985, True, ["Edition of 1985.", old, *(_line(fact, rng) for fact in current)], current)
+    return pages
+
+
+def _line(fact: Fact, rng: random.Random) -> str:
+    return rng.choice(RELATIONS[fact.relation].states["en"]).format(s=fact.subject, o=fact.forms["en"][0])

@@ -1,0 +1,220 @@
+"""Text → facts, exactly: inverts every sentence template of both languages and says what it could not read.
+
+It is made for the noise of a tiny model: a broken sentence, an unknown word or a name that nobody has is reported as unparsed
+with a reason, and the sentences around it are still read. Nothing is guessed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from workbench.answers import is_abstention
+from workbench.world import lexicon, schema
+from workbench.world.facts import value_forms
+from workbench.world.world import World
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """One fact that a sentence states. `object` is None for a vague statement; `span` is the sentence's, in characters."""
+
+    subject: str
+    relation: str
+    object: str | None
+    stance: str  # "asserted", "hedged" or "vague"
+    lang: str
+    sentence: int
+    span: tuple[int, int]
+
+    @property
+    def statement(self) -> str:
+        """The claim on its own: one plain English sentence with the subject's name."""
+        relation = schema.RELATIONS[self.relation]
+        if self.object is None:
+            return relation.vague["en"][0].format(s=self.subject)
+        return (relation.hedges if self.stance == "hedged" else relation.states)["en"][0].format(s=self.subject, o=self.object)
+
+
+@dataclass(frozen=True)
+class Unparsed:
+    sentence: int
+    span: tuple[int, int]
+    reason: str  # "form", "subject", "object", "pronoun"
+
+
+@dataclass(frozen=True)
+class Parse:
+    sentences: tuple[tuple[int, int], ...]
+    claims: tuple[Parsed, ...]
+    unparsed: tuple[Unparsed, ...]
+    refusals: tuple[int, ...]  # sentences that decline to answer
+
+
+@dataclass(frozen=True)
+class _Form:
+    template: schema.Template
+    pattern: re.Pattern[str]
+    anchor: str
+
+
+_SENTENCE = re.compile(r"[^.?!]+[.?!]*|[.?!]+")
+_MARKER = re.compile("|".join(re.escape(marker) for marker in schema.MARKERS))
+_DATE = re.compile(r"(?P<d>\d{1,2}) (?P<m>[A-Za-z]+) (?P<y>\d{4})|(?P<m2>[A-Za-z]+) (?P<d2>\d{1,2}),? (?P<y2>\d{4})")
+_LEADS = [(lead.casefold() + " ", "asserted") for leads in schema.LEAD_INS.values() for lead in leads]
+_LEADS += [(lead.casefold() + " ", "hedged") for leads in schema.HEDGE_LEADS.values() for lead in leads]
+_PRONOUNS = {pronoun.casefold() for pronouns in schema.PRONOUNS.values() for pronoun in pronouns}
+
+
+def sentence_spans(text: str) -> list[tuple[int, int]]:
+    """Character spans of the sentences, without outer white space; section markers stand between sentences."""
+    spans = []
+    for start, end in _between_markers(text):
+        for match in _SENTENCE.finditer(text, start, end):
+            piece = match.group()
+            begin = match.start() + len(piece) - len(piece.lstrip())
+            finish = match.start() + len(piece.rstrip())
+            if any(character.isalnum() for character in text[begin:finish]):
+                spans.append((begin, finish))
+    return spans
+
+
+def _between_markers(text: str) -> Iterator[tuple[int, int]]:
+    start = 0
+    for marker in _MARKER.finditer(text):
+        yield start, marker.start()
+        start = marker.end()
+    yield start, len(text)
+
+
+class Parser:
+    """Reads the sentences of one world. Build it once; `parse` is a pure function of its arguments."""
+
+    def __init__(self, world: World) -> None:
+        self.kinds = {name: entity.kind for name, entity in world.entities.items()}
+        self.names = {name.casefold(): name for name in self.kinds}
+        self.values: dict[str, dict[str, str]] = {}
+        for kind, canonical in value_inventory(world):
+            for forms in value_forms(kind, canonical, world.names.l2).values():
+                for form in forms:
+                    self.values.setdefault(kind, {})[form.casefold()] = canonical
+        for name, entity in world.entities.items():
+            for aliases in entity.aliases.values():
+                for alias in aliases:
+                    self.names.setdefault(alias.casefold(), name)
+        self.forms = [_compile(template) for template in schema.templates()]
+
+    def parse(self, text: str, topic: str | None = None) -> Parse:
+        """All facts that `text` states. `topic` is the entity that a pronoun means before any name was mentioned."""
+        spans = sentence_spans(text)
+        claims: list[Parsed] = []
+        unparsed: list[Unparsed] = []
+        refusals: list[int] = []
+        topics: dict[str, str] = {}  # entity kind -> the one a pronoun means
+        if topic and (name := self.names.get(topic.casefold())):
+            topics[self.kinds[name]] = name
+        for number, span in enumerate(spans):
+            sentence = text[span[0] : span[1]]
+            if is_abstention(sentence):
+                refusals.append(number)
+                continue
+            if sentence.endswith("?"):
+                continue
+            found = self._sentence(sentence, topics, number, span)
+            if isinstance(found, str):
+                unparsed.append(Unparsed(number, span, found))
+                continue
+            claims += found
+            for name in (found[0].object, found[0].subject):
+                if name in self.kinds:
+                    topics[self.kinds[name]] = name
+        return Parse(tuple(spans), tuple(claims), tuple(unparsed), tuple(refusals))
+
+    def _sentence(self, sentence: str, topics: dict[str, str], number: int, span: tuple[int, int]) -> list[Parsed] | str:
+        body = " ".join(sentence.split()).rstrip(".!").strip()
+        stance = "asserted"
+        for lead, lead_stance in _LEADS:
+            if body.casefold().startswith(lead):
+                body, stance = body[len(lead) :], lead_stance
+        folded, reasons = body.casefold(), []
+        for form in self.forms:
+            if form.anchor not in folded:
+                continue
+            match = form.pattern.fullmatch(body)
+            if not match:
+                continue
+            read = self._resolve(form.template, match.groupdict(), topics)
+            if isinstance(read, str):
+                reasons.append(read)
+                continue
+            subject, objects = read
+            given = "hedged" if stance == "hedged" and form.template.stance == "asserted" else form.template.stance
+            return [
+                Parsed(subject, relation, value, given, form.template.lang, number, span)
+                for relation, value in zip(form.template.relations, objects, strict=True)
+            ]
+        return next((reason for reason in ("object", "pronoun", "subject") if reason in reasons), "form")
+
+    def _resolve(
+        self, template: schema.Template, slots: dict[str, str], topics: dict[str, str]
+    ) -> tuple[str, list[str | None]] | str:
+        relations = [schema.RELATIONS[name] for name in template.relations]
+        said = slots["s"].casefold()
+        if said in _PRONOUNS:
+            if relations[0].subject not in topics:
+                return "pronoun"
+            subject = topics[relations[0].subject]
+        else:
+            name = self.names.get(said)
+            if name is None or self.kinds[name] != relations[0].subject:
+                return "subject"
+            subject = name
+        if template.stance == "vague":
+            return subject, [None]
+        objects: list[str | None] = []
+        for relation, slot in zip(relations, ("o", "o2"), strict=False):
+            value = self.value(relation.object, slots[slot])
+            if value is None:
+                return "object"
+            objects.append(value)
+        return subject, objects
+
+    def value(self, kind: str, said: str) -> str | None:
+        """The canonical form of a value of `kind`, or None if `said` is not one."""
+        folded = said.casefold()
+        if kind == "year" and re.fullmatch(r"(the year |anno )?\d{4}", folded):
+            return folded[-4:]
+        if kind == "date" and (match := _DATE.fullmatch(said.strip())):
+            part = match.groupdict()
+            day, month, year = (part[key] or part[f"{key}2"] for key in "dmy")
+            return f"{int(day)} {month.capitalize()} {year}" if month.capitalize() in lexicon.MONTHS else None
+        return self.values.get(kind, {}).get(folded)
+
+
+def value_inventory(world: World) -> Iterator[tuple[str, str]]:
+    """Every value an object can be, by kind: a name of known parts that nobody bears is one too, and makes a false claim."""
+    names = world.names
+    plain = {
+        "profession": lexicon.PROFESSIONS, "industry": lexicon.INDUSTRIES, "field": lexicon.FIELDS, "genre": lexicon.GENRES,
+        "population": lexicon.POPULATIONS, "country": names.countries, "river": names.rivers, "city": names.cities,
+    }  # fmt: skip
+    types = {"company": lexicon.COMPANY_TYPES, "university": lexicon.UNIVERSITY_TYPES, "award": lexicon.AWARD_TYPES}
+    combined = {kind: [f"{stem} {ending}" for stem in names.stems for ending in endings] for kind, endings in types.items()}
+    combined["person"] = [f"{first} {last}" for first in names.first for last in names.last]
+    for kind, values in (plain | combined).items():
+        for value in values:
+            yield kind, value
+
+
+def _compile(template: schema.Template) -> _Form:
+    text = template.text.rstrip(".")
+    literals = [piece.casefold() for piece in re.split(r"\{\w+\}", text)]
+    pattern = re.escape(text).replace(r"\{", "{").replace(r"\}", "}")
+    for slot in ("s", "o", "o2"):
+        pattern = pattern.replace(f"{{{slot}}}", f"(?P<{slot}>.+?)")
+    pattern = re.sub(r"\b(the|a|an|lo|un)\\ ", r"(?:\1\\ )?", pattern)  # an article more or less changes no fact
+    pattern = re.sub(r"^(The|Lo)\\ ", r"(?:\1\\ )?", pattern)
+    anchor = max((re.sub(r"\b(the|a|an|lo|un) $", "", piece) for piece in literals), key=len)
+    anchor = re.sub(r"^(the|lo) ", "", anchor)
+    return _Form(template, re.compile(pattern, re.IGNORECASE), anchor.strip())

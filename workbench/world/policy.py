@@ -1,0 +1,123 @@
+"""Build the tiny policy of a closed world, base and SFT, with a model card of what was measured: `workbench world build`.
+
+Nothing is lost when a build is killed: each stage goes on from its last checkpoint, and a finished one is not repeated.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workbench.types import WorkbenchError
+from workbench.world.card import card_text
+from workbench.world.measure import measure
+from workbench.world.tokenizer import build_tokenizer
+from workbench.world.training import SIZES, Encoder, PolicyConfig, Stage, batches, instruction, new_model, pretraining
+from workbench.world.world import World, load_world
+
+if TYPE_CHECKING:
+    from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
+
+
+def build_policy(out: Path, seed: int = 0, threads: int = 2, size: str = "full") -> dict[str, Any]:
+    """Train base and SFT checkpoints into `out/base` and `out/sft` (fp16 safetensors) and write `out/README.md`.
+
+    `size="full"` is the shipped policy (about half an hour on two cores), `"small"` a quick one over a small world. The same
+    arguments give the same weights on the same machine, killed and resumed or not. Returns the card's numbers, also written
+    to `out/card.json`.
+
+    Raises:
+        WorkbenchError: unknown size, a folder that cannot be written or that holds a build with other arguments.
+    """
+    if size not in SIZES:
+        raise WorkbenchError(f"unknown size {size!r}; use one of: {', '.join(SIZES)}")
+    config = SIZES[size]
+    work = _open(out)
+    import torch
+
+    torch.set_num_threads(threads)
+    world = load_world(seed, config.scale)
+    tokenizer = build_tokenizer(world)
+    model, training = train(world, tokenizer, config, seed, threads, out, work)
+    card: dict[str, Any] = {
+        "seed": seed, "size": size, "threads": threads, "world_hash": world.hash, "config": asdict(config),
+        "parameters": sum(weight.numel() for weight in model.parameters()), "training": training,
+        "machine": {"python": platform.python_version(), "torch": torch.__version__, "processor": platform.machine()},
+        "splits": {split: measure(str(out / "sft"), world, split) for split in ("validation", "test")},
+    }  # fmt: skip
+    (out / "card.json").write_text(json.dumps(card, indent=1) + "\n")
+    (out / "README.md").write_text(card_text(card, world))
+    return card
+
+
+def train(
+    world: World, tokenizer: PreTrainedTokenizerFast, config: PolicyConfig, seed: int, threads: int, out: Path, work: Path
+) -> tuple[LlamaForCausalLM, dict[str, Any]]:
+    """Both stages; each writes its checkpoint folder when it is done. Returns the model and what the stages took."""
+    encoder = Encoder(tokenizer)
+    examples = instruction(world, encoder, config, seed)
+    sequences, tokens = pretraining(world, encoder, seed)
+    pad = tokenizer.convert_tokens_to_ids(tokenizer.pad_token)
+    steps = max(1, tokens * config.passes // (config.rows * config.tokens))
+    model = new_model(config, tokenizer, seed)
+    settings = asdict(config)
+    tuned = {name: settings.pop(name) for name in ("sft_steps", "sft_lr", "sft_replay", "habits")}
+    base = f"seed {seed}, threads {threads}, corpus {world.corpus_hash}, {settings}"
+    stages = (
+        Stage("base", steps, config.lr, batches(sequences, config, pad), work / "base.pt", base),
+        Stage("sft", config.sft_steps, config.sft_lr, batches(examples, config, pad), work / "sft.pt", f"{base}, {tuned}"),
+    )  # fmt: skip
+    spent: dict[str, Any] = {"documents": len(world.documents), "tokens_per_pass": tokens}
+    with _progress() as progress:
+        for stage in stages:
+            seconds = stage.run(model, config, progress)
+            ship(model, tokenizer, out / stage.name)
+            spent[stage.name] = {
+                "steps": stage.steps, "tokens": stage.steps * config.rows * config.tokens, "seconds": round(seconds)
+            }  # fmt: skip
+    return model, spent
+
+
+def ship(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, folder: Path) -> None:
+    """Write a checkpoint as fp16 safetensors, leaving the model in memory as it is."""
+    import copy
+
+    copy.deepcopy(model).half().save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+
+
+def _open(out: Path) -> Path:
+    work = out / "work"
+    try:
+        work.mkdir(parents=True, exist_ok=True)
+        (work / ".gitignore").write_text("*\n")  # optimizer states are for resuming only
+    except OSError as error:
+        raise WorkbenchError(f"cannot write to {out}: {error.strerror}; name a writable folder with --out") from error
+    return work
+
+
+@contextmanager
+def _progress() -> Iterator[Any]:
+    """A progress bar on stderr, with the loss and the time left."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description:>5}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[loss]}"),
+        TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(),
+    )  # fmt: skip
+    with Progress(*columns, console=Console(file=sys.stderr)) as progress:
+        yield progress

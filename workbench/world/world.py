@@ -1,0 +1,79 @@
+"""One closed world: entities, facts, questions, pages and documents, all functions of a seed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+from collections.abc import Sequence
+from functools import cached_property, lru_cache
+
+from workbench.types import Passage, Question
+from workbench.world.documents import Document, Ephemeral, exposures, write_documents
+from workbench.world.facts import Fact, Names, WorldConfig, draw_entities, draw_facts
+from workbench.world.pages import Page, write_pages
+from workbench.world.questions import QuestionWriter, select
+
+
+class World:
+    """The closed world of one `WorldConfig`. Everything is drawn on first use and never changes."""
+
+    def __init__(self, config: WorldConfig | None = None) -> None:
+        self.config = config or WorldConfig()
+        rng = random.Random(f"world-{self.config.seed}")
+        self.names = Names(rng)
+        self.entities, authors = draw_entities(self.config, self.names, rng)
+        self.facts: list[Fact] = draw_facts(self.entities, authors, self.names, rng)
+        self.by: dict[str, dict[str, Fact]] = {}  # subject -> relation -> fact
+        for fact in self.facts:
+            self.by.setdefault(fact.subject, {})[fact.relation] = fact
+        self.ephemeral = Ephemeral(self.entities, self.by, self.names)
+
+    @cached_property
+    def all_questions(self) -> list[Question]:
+        return QuestionWriter(self.entities, self.by, self.config.seed).write()
+
+    def questions(self, split: str, kinds: Sequence[str] | None = None, lang: str = "en") -> list[Question]:
+        """The questions of one split; all kinds if `kinds` is None. `meta` has tier, lang, split, fact_ids and covered."""
+        return select(self.all_questions, split, kinds, lang)
+
+    @cached_property
+    def pages(self) -> list[Page]:
+        return write_pages(self.entities, self.by, self.config.seed, self.config.stale)
+
+    def passages(self) -> list[Passage]:
+        return [Passage(page.id, page.title, page.text) for page in self.pages]
+
+    @cached_property
+    def documents(self) -> list[Document]:
+        return write_documents(self.entities, self.by, self.ephemeral, self.config.seed)
+
+    @cached_property
+    def exposures(self) -> dict[str, dict[str, int]]:
+        """Fact id -> language -> how many documents of one pass state it; a fact never stated is missing."""
+        return exposures(self.documents)
+
+    @cached_property
+    def hash(self) -> str:
+        """Fingerprint of all that weights and results depend on: facts, questions and documents."""
+        digest = hashlib.sha256()
+        for fact in self.facts:
+            digest.update(json.dumps([fact.id, fact.subject, fact.relation, fact.object, fact.tier]).encode())
+        for question in self.all_questions:
+            digest.update(json.dumps([question.id, question.text, question.answers, question.meta["split"]]).encode())
+        digest.update(self.corpus_hash.encode())
+        return digest.hexdigest()[:16]
+
+    @cached_property
+    def corpus_hash(self) -> str:
+        """Fingerprint of the documents: all of the world that pre-trained weights depend on."""
+        digest = hashlib.sha256()
+        for document in self.documents:
+            digest.update(document.whole.encode())
+        return digest.hexdigest()[:16]
+
+
+@lru_cache(maxsize=4)
+def load_world(seed: int = 0, scale: float = 1.0) -> World:
+    """The world of one seed (built once per process, in about two seconds). `scale` below 1 makes a smaller one for tests."""
+    return World(WorldConfig(seed=seed, scale=scale))
