@@ -17,7 +17,7 @@ def rows(name):
 
 kinds = {entity["name"]: entity["kind"] for entity in rows("entities")}
 names = {alias: entity["name"] for entity in rows("entities") for forms in entity["aliases"].values() for alias in forms}
-values = {}
+values: dict[str, dict[str, str]] = {}
 for value in rows("values"):
     for forms in value["forms"].values():
         for form in forms:
@@ -28,8 +28,8 @@ months = "January February March April May June July August September October No
 
 
 def read_object(kind, text):
-    if kind == "year" and (year := re.fullmatch(r"(?:the year |anno )?(\d{4})", text)):
-        return year[1]
+    if kind == "year" and (match := re.fullmatch(r"(?:the year |anno )?(\d{4})", text)):
+        return match[1]
     if kind == "date" and (date := re.fullmatch(r"(\d+) (\w+) (\d{4})|(\w+) (\d+),? (\d{4})", text)):
         day, month, year = (date[1], date[2], date[3]) if date[1] else (date[5], date[4], date[6])
         return f"{day} {month} {year}" if month in months else None

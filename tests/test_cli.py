@@ -27,9 +27,7 @@ def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
         with pytest.raises(SystemExit) as exit:
             main(arguments)
         assert isinstance(exit.value.code, int)
-        out, err = (
-            re.sub(r"\x1b\[[\d;]*m", "", text) for text in capsys.readouterr()
-        )  # some CI services force colours
+        out, err = (re.sub(r"\x1b\[[\d;]*m", "", text) for text in capsys.readouterr())  # some CI services force colours
         return exit.value.code, out, err
 
     return call
@@ -142,7 +140,7 @@ def test_train_passes_its_arguments(cli: Cli, monkeypatch: pytest.MonkeyPatch) -
     sets = ["--set", "truthrl.reward=binary", "--set", "truthrl.beta=0.1"]
     code, out, err = cli(*TRAIN, "--seed", "3", "--steps", "5", *sets, "--json")
     assert code == 0
-    assert seen == ["truthrl", "tiny", "3", "unused", "5", "None", "['truthrl.reward=binary', 'truthrl.beta=0.1']"]
+    assert seen == ["truthrl", "tiny", "3", "unused", "5", "None", "['truthrl.reward=binary', 'truthrl.beta=0.1']", "None"]
     assert json.loads(out) == summary
     assert err == "a trainer's log line\n"
     code, out, _ = cli(*TRAIN)
@@ -160,7 +158,7 @@ def test_evaluate_prints_a_row_per_tier(cli: Cli, monkeypatch: pytest.MonkeyPatc
     stand_in(monkeypatch, "workbench.evaluate", evaluate_policy=evaluate_policy)
     code, out, _ = cli("evaluate", "p", "--split", "test", "--kind", "single", "--kind", "list", "--limit", "7")
     assert code == 0
-    assert seen == ["p", "test", "tiny", 4, 0, 7, ["single", "list"], 2]
+    assert seen == ["p", "test", "tiny", 4, 0, 7, ["single", "list"], 2, None]
     assert "90.0 [85,95]" in out and "page_only" in out and "sampled" in out
 
 

@@ -78,8 +78,6 @@ def test_data_stays_small() -> None:
 def test_no_file_names_a_machine(pattern: re.Pattern[str]) -> None:
     patterns = ("*.py", "*.md", "*.toml", "*.yml", "*.yaml", "*.cfg", "*.ipynb", "Makefile", "*/.ci/*")
     lines = (
-        (path, number, line)
-        for path in files(*patterns)
-        for number, line in enumerate(path.read_text().splitlines(), start=1)
+        (path, number, line) for path in files(*patterns) for number, line in enumerate(path.read_text().splitlines(), start=1)
     )
     assert [f"{path.relative_to(ROOT)}:{number}" for path, number, line in lines if pattern.search(line)] == []

@@ -124,9 +124,9 @@ def test_a_small_build_learns_its_world_and_survives_a_kill(tmp_path):
 
 
 def test_a_folder_with_another_build_is_refused(tmp_path):
-    from workbench.world.policy import build_policy
-
     import torch
+
+    from workbench.world.policy import build_policy
 
     (tmp_path / "work").mkdir()
     torch.save({"identity": "another build"}, tmp_path / "work" / "base.pt")

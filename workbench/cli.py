@@ -27,14 +27,15 @@ app.add_typer(
     world_app,
     name="world",
     help="The closed world whose truth is known exactly: show it, export it, teach it to a model.",
-    epilog='Example: workbench world show --entity "Ada Lovelace"',
+    epilog='Example: workbench world show --entity "Dramem Torusin"',
 )
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
 Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
 WorldSeed = Annotated[int, typer.Option(help="Seed of the world.")]
 Threads = Annotated[int, typer.Option(min=1, help="CPU threads.")]
-Bench = Annotated[str, typer.Option(help="The bench: tiny runs on a laptop.")]
+Bench = Annotated[str, typer.Option(help="The bench: tiny runs on a laptop; small and paper need --questions.")]
+Questions = Annotated[Path | None, typer.Option(help='JSONL of {"id", "question", "answers"} for the benches small and paper.')]
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -100,13 +101,14 @@ def train(
     overrides: Annotated[
         list[str] | None, typer.Option("--set", metavar="RECIPE.FIELD=VALUE", help="Change a field of the recipe.")
     ] = None,
+    questions: Questions = None,
     as_json: Json = False,
 ) -> int:
     """Train a policy by a recipe and evaluate it before and after."""
     from workbench.recipes import train_recipe
 
     with _stdout_kept_clean():
-        summary = train_recipe(recipe, bench, seed, out, steps, threads, overrides or [])
+        summary = train_recipe(recipe, bench, seed, out, steps, threads, overrides or [], questions)
     _show(summary, as_json, _print_summary)
     return _exit_code(summary)
 
@@ -123,18 +125,19 @@ def evaluate(
         list[str] | None, typer.Option("--kind", metavar="KIND", help="Ask only questions of this kind; repeatable.")
     ] = None,
     threads: Threads = 2,
+    questions: Questions = None,
     as_json: Json = False,
 ) -> int:
     """Measure how often a policy is right, abstains and hallucinates, with 95% intervals."""
     from workbench.evaluate import evaluate_policy
 
     with _stdout_kept_clean():
-        report = evaluate_policy(policy, split, bench, samples, seed, limit, kinds or None, threads)
+        report = evaluate_policy(policy, split, bench, samples, seed, limit, kinds or None, threads, questions)
     _show(report, as_json, _print_report)
     return _exit_code(report)
 
 
-@world_app.command("show", epilog='Example: workbench world show --entity "Ada Lovelace" --json')
+@world_app.command("show", epilog='Example: workbench world show --entity "Dramem Torusin" --json')
 def world_show(
     entity: Annotated[str | None, typer.Option(help="Name of one entity; without it, the world in numbers.")] = None,
     seed: WorldSeed = 0,
@@ -173,7 +176,7 @@ def world_build(
 
     with _stdout_kept_clean():
         card = build_policy(out, seed, threads, size)
-    _show(card, as_json, _print_mapping)
+    _show(card, as_json, lambda _: print((out / "README.md").read_text()))
     return _exit_code(card)
 
 

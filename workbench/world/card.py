@@ -27,7 +27,8 @@ Everything below comes from `card.json`, written by the build itself. Rebuild bo
 ## Data
 
 World `{world_hash}`: {entities:,} entities, {facts:,} facts, {documents:,} documents in two languages
-({tokens_per_pass:,} tokens a pass, {passes} passes). Exposures of a fact in one pass:
+({tokens_per_pass:,} tokens a pass, {passes} passes). Exposures of a fact in one pass
+(entities of a tier take its rows in turn):
 
 | tier | English biographies + questions | second language |
 |---|---|---|
@@ -56,7 +57,11 @@ opinions, no common sense and no notion of harm; it exists to study rewards.
 def card_text(card: Mapping[str, Any], world: World) -> str:
     """The card as Markdown, with every number taken from `card` (see `policy.build_policy`) or counted in the world."""
     config, training = card["config"], card["training"]
-    shown = [f"| {tier} | {by['en'][0]} + {by['en'][1]} | {by['l2'][0]} + {by['l2'][1]} |" for tier, by in EXPOSURES.items()]
+    shown = [
+        f"| {tier} | {by['en'][0]} + {by['en'][1]} | {by['l2'][0]} + {by['l2'][1]} |"
+        for tier, plans in EXPOSURES.items()
+        for by in plans
+    ]
     return TEMPLATE.format(
         **{key: card[key] for key in ("parameters", "seed", "threads", "size", "world_hash")},
         **training, **config["habits"],
@@ -73,6 +78,8 @@ def _section(split: str, numbers: Mapping[str, Any]) -> str:
     for tier, cell in short["greedy"]["by_tier"].items():
         others = (cell, short["sampled"]["by_tier"][tier], l2["greedy"]["by_tier"][tier])
         lines.append(f"| {tier} | {cell['n']} | " + " | ".join(_pair(other) for other in others) + " |")
+    points = ", ".join(f"{shown} → {right:.2f} ({n})" for shown, right, n in numbers["exposure"])
+    lines.append(f"\nExposures of the asked fact in one pass → greedy accuracy (questions): {points}.")
     lines += ["\nBiographies; share of true claims, claims per biography, share declined:\n"]
     lines += ["| tier | biographies | greedy | sampled (T=1) |", "|---|---|---|---|"]
     for tier, cell in numbers["biography"]["greedy"].items():

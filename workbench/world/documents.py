@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,10 +11,15 @@ from workbench.world import schema
 from workbench.world.facts import Entity, Fact, Names, value_forms
 from workbench.world.render import answer, ask, biography, state, subject_facts
 
-# How often one pass over the corpus shows an entity's covered facts: biographies, and questions for each fact.
-EXPOSURES = {
-    "known": {"en": (14, 6), "l2": (5, 3)},
-    "half": {"en": (3, 1), "l2": (1, 1)},
+# How often one pass over the corpus shows an entity's covered facts: biographies, and questions for each fact. The entities of
+# a tier take its plans in turn: half-known ones are spread over a range, so that exposure and accuracy can be plotted.
+EXPOSURES: dict[str, tuple[dict[str, tuple[int, int]], ...]] = {
+    "known": ({"en": (14, 6), "l2": (5, 3)},),
+    "half": (
+        {"en": (1, 0), "l2": (0, 0)},
+        {"en": (1, 1), "l2": (1, 0)},
+        {"en": (2, 1), "l2": (1, 0)},
+    ),
 }
 READINGS = {"en": 2500, "l2": 700}
 
@@ -43,11 +49,12 @@ def write_documents(
         if "author" in own and own["author"].covered:
             books.setdefault(own["author"].object, []).append(own["author"])
     documents: list[Document] = []
+    plans = {tier: itertools.cycle(turns) for tier, turns in EXPOSURES.items()}
     for entity in entities.values():
         facts = subject_facts(by, entity.name)
         if not facts:
             continue
-        for lang, (pages, questions) in EXPOSURES["half" if entity.tier == "half" else "known"].items():
+        for lang, (pages, questions) in next(plans["half" if entity.tier == "half" else "known"]).items():
             for _ in range(pages):
                 shown = [*facts, *books.get(entity.name, [])]
                 text = biography(shown, lang, rng, entity.pronoun)
@@ -82,7 +89,7 @@ class Ephemeral:
         facts = []
         for relation in schema.PERSON_RELATIONS:
             values = self.values[relation]
-            rank = int(len(values) ** rng.random()) - 1 if peaked else rng.randrange(len(values))
+            rank = int(len(values) ** (rng.random() ** 1.5)) - 1 if peaked else rng.randrange(len(values))
             forms = value_forms(schema.RELATIONS[relation].object, values[rank], self.lexicon)
             facts.append(Fact("", name, relation, values[rank], "unknown", schema.RELATIONS[relation].importance, forms))
         return ("He" if name.split()[0] in self.men else "She"), facts

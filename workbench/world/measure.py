@@ -6,7 +6,7 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from workbench.types import Question, Response
+from workbench.types import Feedback, Question, Response
 from workbench.world.documents import reading
 from workbench.world.oracle import Oracle
 from workbench.world.questions import SHORT_KINDS
@@ -38,18 +38,30 @@ def measure(policy: Policy | str, world: World, split: str, samples: int = 4, se
     beyond = split if split == "validation" else "ood"
     people = {name for name, entity in world.entities.items() if entity.kind == "person" and entity.split == split}
     reasoned = [q for q in world.questions(beyond, REASONED) if q.title.split(";")[0] in people]
-    lives = world.questions(split, ["biography"])
+    known, lives = world.questions(split, SHORT_KINDS), world.questions(split, ["biography"])
     return {
         "short": asked(world.questions(split, SHORT_KINDS), SHORT, samples),
         "l2": asked(world.questions(split, SHORT_KINDS, "l2"), SHORT, 0),
         "reasoned": asked(reasoned, LONG, 0)["greedy"]["by_kind"],
         "reasoned_known": asked([q for q in reasoned if q.meta["covered"]], LONG, 0)["greedy"]["by_kind"],
+        "exposure": by_exposure(world, scored(generate(loaded, known, max_new_tokens=SHORT, greedy=True))),
         "reading": asked(readings(world, 300, seed), SHORT, 0)["greedy"],
         "biography": {
             mode: biographies(world, generate(loaded, lives, max_new_tokens=LONG, greedy=mode == "greedy", seed=seed))
             for mode in ("greedy", "sampled")
         },
     }  # fmt: skip
+
+
+def by_exposure(world: World, feedbacks: Sequence[Feedback]) -> list[tuple[int, float, int]]:
+    """(exposures of the asked fact in one pass, both languages; share answered correctly; questions), by exposures."""
+    counts: dict[int, list[bool]] = {}
+    for feedback in feedbacks:
+        (fact_id,) = feedback.response.question.meta["fact_ids"]
+        shown = sum(world.exposures.get(fact_id, {}).values())
+        verdict = feedback.verdict("outcome")
+        counts.setdefault(shown, []).append(verdict is not None and verdict.label == "correct")
+    return [(shown, sum(right) / len(right), len(right)) for shown, right in sorted(counts.items())]
 
 
 def readings(world: World, count: int, seed: int) -> list[Question]:

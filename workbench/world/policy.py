@@ -14,6 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from workbench.threads import use_threads
 from workbench.types import WorkbenchError
 from workbench.world.card import card_text
 from workbench.world.measure import measure
@@ -39,17 +40,18 @@ def build_policy(out: Path, seed: int = 0, threads: int = 2, size: str = "full")
         raise WorkbenchError(f"unknown size {size!r}; use one of: {', '.join(SIZES)}")
     config = SIZES[size]
     work = _open(out)
-    import torch
-
-    torch.set_num_threads(threads)
     world = load_world(seed, config.scale)
     tokenizer = build_tokenizer(world)
-    model, training = train(world, tokenizer, config, seed, threads, out, work)
+    with use_threads(threads):
+        model, training = train(world, tokenizer, config, seed, threads, out, work)
+        splits = {split: measure(str(out / "sft"), world, split) for split in ("validation", "test")}
+    import torch
+
     card: dict[str, Any] = {
         "seed": seed, "size": size, "threads": threads, "world_hash": world.hash, "config": asdict(config),
         "parameters": sum(weight.numel() for weight in model.parameters()), "training": training,
         "machine": {"python": platform.python_version(), "torch": torch.__version__, "processor": platform.machine()},
-        "splits": {split: measure(str(out / "sft"), world, split) for split in ("validation", "test")},
+        "splits": splits,
     }  # fmt: skip
     (out / "card.json").write_text(json.dumps(card, indent=1) + "\n")
     (out / "README.md").write_text(card_text(card, world))

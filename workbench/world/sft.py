@@ -36,7 +36,7 @@ class Example:
 
 
 MIX = {
-    "question": 20, "guess": 22, "biography": 12, "guess_biography": 8, "reading": 10, "think": 6, "box": 3, "two_hop": 8,
+    "question": 20, "guess": 22, "biography": 12, "guess_biography": 8, "reading": 14, "think": 6, "box": 3, "two_hop": 8,
     "comparison": 7, "false_premise": 8, "yes_no": 4, "list": 2, "long_form": 3, "outline": 3,
 }  # fmt: skip
 

@@ -34,9 +34,9 @@ class PolicyConfig:
     mlp: int = 384
     tokens: int = 192
     rows: int = 24
-    passes: int = 16  # over the documents
+    passes: int = 8  # over the documents
     lr: float = 2.5e-3
-    sft_steps: int = 1000
+    sft_steps: int = 800
     sft_lr: float = 1e-3
     sft_replay: float = 0.4  # share of rows' documents that are pre-training documents
     weight_decay: float = 0.05
@@ -173,7 +173,8 @@ class Stage:
             model.load_state_dict(state["model"])
             optimizer.load_state_dict(state["optimizer"])
             done, seconds = state["step"], state["seconds"]
-            next(itertools.islice(self.batches, done - 1, done), None)
+            if done < self.steps:
+                next(itertools.islice(self.batches, done - 1, done), None)  # the data goes on where it was
         task = progress.add_task(self.name, total=self.steps, completed=done, loss="")
         model.train()
         start = time.monotonic() - seconds

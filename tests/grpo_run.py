@@ -1,0 +1,80 @@
+"""A small GRPO run as a process of its own, which can kill itself at a chosen moment: python grpo_run.py POLICY OUT [WHEN]."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from workbench.train.grpo import GRPO, train_grpo
+from workbench.types import Failure, Feedback, Question, Response, Reward, Verdict
+
+QUESTIONS = [
+    Question(f"q{number}", f" Where is {name}", ("Rome",))
+    for number, name in enumerate("Ada Bo Cy Di Ed Flo Gus Hal Ina Jo".split())
+]
+# KL and several batches a step, so that everything a step can be made of has to be resumed.
+CONFIG = GRPO(
+    steps=6, prompts_per_step=4, group_size=4, learning_rate=1e-2, beta=0.01, max_new_tokens=6, micro_batch=8,
+    generation_batch=8, lora_r=4, lora_alpha=8, save_every=2, max_failed=0.9,
+)  # fmt: skip
+
+
+def grade(responses: Sequence[Response]) -> list[Feedback]:
+    """An arbitrary verdict that varies with the text; about one response in eight cannot be graded."""
+    return [_grade(response) for response in responses]
+
+
+def _grade(response: Response) -> Feedback:
+    points = sum(map(ord, response.text)) % 8
+    if points == 0:
+        failure = Failure("verify", "unreadable", "no verdict")
+        return Feedback(response, verdicts=(Verdict("outcome", "answer", error=failure),), rewards={"m": Reward(None)})
+    label = "correct" if points < 4 else "uncertain" if points == 4 else "incorrect"
+    value = {"correct": 1.0, "uncertain": 0.0, "incorrect": -1.0}[label]
+    return Feedback(response, verdicts=(Verdict("outcome", "answer", label),), rewards={"m": Reward(value)})
+
+
+def kill_when(moment: str) -> None:
+    """Arrange for SIGKILL at one of four moments."""
+    import shutil
+
+    import workbench.train.recorder as recorder
+
+    def die(*_: Any, **__: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    if moment == "before the first checkpoint":
+        recorder.append_json = die
+    elif moment == "in a checkpoint":
+        mark = recorder.mark_complete
+
+        def mark_or_die(checkpoint: Path) -> None:
+            if checkpoint.name != "checkpoint-2":
+                die()
+            mark(checkpoint)
+
+        recorder.mark_complete = mark_or_die
+    elif moment == "removing old checkpoints":
+        shutil.rmtree = die  # type: ignore[assignment]
+    elif moment == "in the final save":
+        Path.rename = die  # type: ignore[method-assign]
+    else:
+        raise ValueError(moment)
+
+
+def main(policy: str, out: str, moment: str = "") -> None:
+    import torch
+
+    torch.set_num_threads(1)
+    if moment:
+        kill_when(moment)
+    Path(out).mkdir(exist_ok=True)
+    print(train_grpo(CONFIG, QUESTIONS, grade, policy, Path(out), method="m", seed=1))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

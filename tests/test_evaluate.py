@@ -1,0 +1,156 @@
+"""Rates, intervals, paired differences and the oracle on feedback small enough to work out by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.tiny_model import make_policy
+from workbench.evaluate import evaluate, report, select
+from workbench.metrics import oracle_truthfulness, outcome_of, paired_difference, rates, share_of_oracle, table
+from workbench.types import Failure, Feedback, Question, Response, Verdict, WorkbenchError
+
+LABELS = {"c": "correct", "u": "uncertain", "i": "incorrect"}
+
+
+def feedback(question: str, label: str, sample: int = 0, tier: str = "known", kind: str = "single") -> Feedback:
+    """`label` is c, u, i, or f for a failure."""
+    asked = Question(question, "?", ("!",), kind=kind, meta={"tier": tier})
+    response = Response(f"{question}/{sample}", asked, "", group=question, sample=sample)
+    error = Failure("verify", "unreadable", "") if label == "f" else None
+    return Feedback(response, verdicts=(Verdict("outcome", "answer", LABELS.get(label), error=error),))
+
+
+def run(labels: str) -> list[Feedback]:
+    """One response a question: q0, q1, …"""
+    return [feedback(f"q{number}", label) for number, label in enumerate(labels)]
+
+
+def test_rates_leave_failures_out_and_count_them() -> None:
+    assert rates(run("ccuif")) == {
+        "accuracy": 0.5,
+        "abstention": 0.25,
+        "hallucination": 0.25,
+        "truthfulness": 0.25,
+        "failed": 1,
+    }
+    assert rates(run("ccui"), weights=(1, 0.5, 2))["truthfulness"] == pytest.approx(0.5 + 0.125 - 0.5)
+
+
+@pytest.mark.parametrize("labels", ["", "ff"])
+def test_nothing_scored_is_null(labels: str) -> None:
+    feedbacks = run(labels)
+    empty = {"value": None, "low": None, "high": None}
+    expected = dict.fromkeys(("accuracy", "abstention", "hallucination", "truthfulness"), empty)
+    assert table(feedbacks) == {"n": len(labels), **expected, "failed": len(labels)}
+    json.dumps(report(feedbacks, []), allow_nan=False)
+
+
+def test_an_outcome_needs_a_declared_label() -> None:
+    asked = Response("r", Question("q", "?"), "")
+    assert outcome_of(Feedback(asked)) is None
+    assert outcome_of(Feedback(asked, verdicts=(Verdict("outcome", "answer", "maybe"),))) is None
+    assert outcome_of(Feedback(asked, verdicts=(Verdict("outcome", "answer", "correct"),))) == "correct"
+
+
+def test_interval_of_a_share_is_the_binomial_one() -> None:
+    """60 of 100 questions right: the bootstrap draws Binomial(100, .6), whose 2.5 and 97.5 percentiles are 50 and 69."""
+    accuracy = table(run("c" * 60 + "i" * 40), seed=1)["accuracy"]
+    assert accuracy["value"] == 0.6
+    assert accuracy["low"] == pytest.approx(0.50, abs=0.011)
+    assert accuracy["high"] == pytest.approx(0.695, abs=0.011)
+
+
+def test_samples_of_one_question_are_drawn_together() -> None:
+    """Ten equal samples a question say no more than one: the interval must not shrink."""
+    once = run("c" * 20 + "i" * 20)
+    tenfold = [feedback(f.response.question.id, "ci"[i >= 20], sample) for i, f in enumerate(once) for sample in range(10)]
+    assert table(tenfold, seed=1) == table(once, seed=1)
+
+
+def test_intervals_depend_on_the_seed_alone() -> None:
+    feedbacks = run("ccuiicuiccui")
+    assert table(feedbacks, seed=1) == table(list(reversed(feedbacks)), seed=1)
+    assert table(feedbacks, seed=1) != table(feedbacks, seed=2)
+
+
+def test_report_has_the_declared_shape() -> None:
+    greedy = [*run("cci"), feedback("x", "u", tier="unknown", kind="yes_no")]
+    sampled = [feedback(f"q{n}", label, sample) for n in range(3) for sample, label in enumerate("cf")]
+    result = report(greedy, sampled, policy="sft", split="test", seeds=[7], resamples=50)
+    assert list(result) == ["policy", "split", "n", "seeds", "greedy", "sampled"]
+    assert (result["policy"], result["split"], result["n"], result["seeds"]) == ("sft", "test", 4, [7])
+    assert list(result["greedy"]) == [
+        "n", "accuracy", "abstention", "hallucination", "truthfulness", "failed", "by_tier", "by_kind",
+    ]  # fmt: skip
+    assert {tier: block["n"] for tier, block in result["greedy"]["by_tier"].items()} == {"known": 3, "unknown": 1}
+    assert result["greedy"]["by_tier"]["unknown"]["abstention"]["value"] == 1.0
+    assert result["greedy"]["by_kind"]["single"]["accuracy"]["value"] == pytest.approx(2 / 3)
+    assert result["sampled"]["accuracy"]["value"] == 1.0
+    assert (result["sampled"]["n"], result["sampled"]["failed"]) == (3, 3)
+
+
+def test_paired_difference_of_one_run() -> None:
+    """Scores a 1, 1, 0, −1 and b 1, 0, −1, −1: mean difference (0 + 1 + 1 + 0) / 4."""
+    result = paired_difference([run("ccui")], [run("cuii")])
+    assert (result["diff"], result["n"]) == (0.5, 4)
+    assert result["low"] <= 0.5 <= result["high"]
+    same = paired_difference([run("ccui")], [run("ccui")])
+    assert (same["diff"], same["low"], same["high"], same["p"]) == (0.0, 0.0, 0.0, 1.0)
+
+
+def test_paired_difference_finds_what_unpaired_intervals_would_hide() -> None:
+    """b is a with 12 of 100 questions turned wrong: paired, the difference is far from 0."""
+    a, b = "c" * 50 + "i" * 50, "c" * 38 + "i" * 62
+    result = paired_difference([run(a)], [run(b)], "accuracy")
+    assert result["diff"] == pytest.approx(0.12)
+    assert result["low"] > 0 and result["p"] < 0.01
+    assert table(run(a))["accuracy"]["low"] < table(run(b))["accuracy"]["high"]
+    other = paired_difference([run(b)], [run(a)], "accuracy")
+    assert other["diff"] == -result["diff"] and other["high"] < 0
+
+
+def test_paired_difference_resamples_seeds_too() -> None:
+    """Seeds that disagree: on every question +2 with one seed and 0 with the other; only seeds make it uncertain."""
+    result = paired_difference([run("cccc"), run("cccc")], [run("iiii"), run("cccc")])
+    assert (result["diff"], result["low"], result["high"]) == (1.0, 0.0, 2.0)
+
+
+def test_paired_difference_uses_common_scored_questions() -> None:
+    result = paired_difference([run("cfc")], [[*run("iii")[:2]]], "accuracy")
+    assert (result["diff"], result["n"]) == (1.0, 1)
+    assert paired_difference([run("f")], [run("c")])["diff"] is None
+
+
+def test_oracle_and_share_of_it() -> None:
+    before, after = table(run("ccccuiiiii")), table(run("ccccuuuuui"))  # T −.1 → .3, oracle .4
+    assert oracle_truthfulness(before) == 0.4
+    assert share_of_oracle(before, after) == pytest.approx(0.8)
+    assert share_of_oracle(before, before) == 0.0
+    assert share_of_oracle(table(run("cu")), after) is None  # never wrong: no way to go
+    assert share_of_oracle(table([]), after) is None
+
+
+def test_limit_draws_a_reproducible_part() -> None:
+    questions = [Question(str(number), "?") for number in range(50)]
+    part = select(questions, 10, seed=1)
+    assert len({q.id for q in part}) == 10 and part == select(questions, 10, seed=1) != select(questions, 10, seed=2)
+    assert select(questions, None, 1) == select(questions, 80, 1) == questions
+    with pytest.raises(WorkbenchError, match="limit is 0"):
+        select(questions, 0, seed=1)
+
+
+def test_evaluating_a_policy_is_reproducible(tmp_path: Path) -> None:
+    from workbench.generate import load_policy
+    from workbench.grade import grade
+    from workbench.verify import outcome
+
+    policy = load_policy(make_policy(tmp_path), device="cpu")
+    questions = [Question(f"q{n}", f" Where is {name}", ("Rome",)) for n, name in enumerate(("Ada", "Bo", "Cy"))]
+    first = evaluate(policy, questions, grade(outcome(), {}), 6, samples=2, seed=5)
+    assert first == evaluate(policy, questions, grade(outcome(), {}), 6, samples=2, seed=5)
+    assert first["greedy"]["n"] == first["sampled"]["n"] == 3
+    assert first["greedy"]["failed"] == 0
+    assert evaluate(policy, questions, grade(outcome(), {}), 6, samples=0)["sampled"]["n"] == 0

@@ -1,0 +1,137 @@
+"""Generation with a random policy of two layers: order, seeds, finishes, log-probabilities, and what is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.tiny_model import make_policy
+from workbench.generate import Policy, as_response, generate, load_policy, prompt_ids
+from workbench.types import Question, WorkbenchError
+
+QUESTIONS = [
+    Question("long", " Where is Ada born yes no yes no"),
+    Question("short", " Who"),
+    Question("system", " What is Oslo", system=" yes"),
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_policy(tmp_path_factory.mktemp("policy"))
+
+
+@pytest.fixture(scope="module")
+def policy(folder: Path) -> Policy:
+    return load_policy(folder, device="cpu")
+
+
+def test_half_precision_checkpoint_is_loaded_in_full_precision(policy: Policy) -> None:
+    import torch
+
+    assert policy.model.dtype == torch.float32
+    assert policy.tokenizer.padding_side == "left"
+
+
+def test_responses_come_in_the_order_of_questions_and_samples(policy: Policy) -> None:
+    responses = generate(policy, QUESTIONS, max_new_tokens=6, samples=2, seed=3, batch_size=4)
+    assert [(r.question.id, r.group, r.sample) for r in responses] == [
+        (name, name, sample) for name in ("long", "short", "system") for sample in (0, 1)
+    ]
+    assert [list(r.prompt_ids) for r in responses[::2]] == prompt_ids(policy.tokenizer, QUESTIONS)
+    assert len({r.id for r in responses}) == 6
+
+
+def test_seed_decides_and_the_random_state_is_left_alone(policy: Policy) -> None:
+    import torch
+
+    torch.manual_seed(7)
+    expected = torch.rand(3).tolist()
+    torch.manual_seed(7)
+    once = generate(policy, QUESTIONS, max_new_tokens=6, seed=3)
+    assert torch.rand(3).tolist() == expected
+    assert generate(policy, QUESTIONS, max_new_tokens=6, seed=3) == once
+    assert generate(policy, QUESTIONS, max_new_tokens=6, seed=4) != once
+
+
+def test_greedy_answers_do_not_depend_on_seed_or_batch(policy: Policy) -> None:
+    texts = [r.text for r in generate(policy, QUESTIONS, max_new_tokens=6, greedy=True, seed=1)]
+    assert [r.text for r in generate(policy, QUESTIONS, max_new_tokens=6, greedy=True, seed=2, batch_size=1)] == texts
+
+
+def test_finish_and_end_token(policy: Policy) -> None:
+    stops = set(range(5, 60))  # a random policy hardly ever samples its one end token
+    responses = generate(replace(policy, stop_ids=tuple(stops)), QUESTIONS, max_new_tokens=4, samples=20, seed=0)
+    stopped = [r for r in responses if r.finish == "stop"]
+    cut = [r for r in responses if r.finish == "length"]
+    assert stopped and cut
+    assert any(len(r.token_ids) < 4 for r in stopped)
+    assert all(r.token_ids[-1] in stops and not stops & set(r.token_ids[:-1]) for r in stopped)
+    assert all(len(r.token_ids) == 4 and not stops & set(r.token_ids) for r in cut)
+    for response in responses:
+        assert response.offsets[-1][1] == len(response.text)
+        assert response.text == policy.tokenizer.decode(response.token_ids, skip_special_tokens=True)
+
+
+def test_logprobs_equal_those_of_an_unpadded_forward_pass(policy: Policy) -> None:
+    import torch
+
+    for response in generate(policy, QUESTIONS, max_new_tokens=5, samples=2, seed=1, logprobs=True):
+        ids = [*response.prompt_ids, *response.token_ids]
+        with torch.no_grad():
+            logits = policy.model(torch.tensor([ids])).logits[0, len(response.prompt_ids) - 1 : -1]
+        picked = torch.log_softmax(logits, -1)[range(len(response.token_ids)), list(response.token_ids)]
+        assert list(response.logprobs) == pytest.approx(picked.tolist(), abs=1e-5)
+
+
+def test_checkpoints_own_sampling_settings_are_dropped(folder: Path, policy: Policy, tmp_path: Path) -> None:
+    import shutil
+
+    other = shutil.copytree(folder, tmp_path / "other")
+    (other / "generation_config.json").write_text('{"do_sample": true, "top_k": 1, "repetition_penalty": 5.0}')
+    expected = generate(policy, QUESTIONS, max_new_tokens=6, samples=3, seed=3)
+    responses = generate(load_policy(other, device="cpu"), QUESTIONS, max_new_tokens=6, samples=3, seed=3)
+    assert [r.token_ids for r in responses] == [r.token_ids for r in expected]
+
+
+def test_rollout_ids_name_the_step(policy: Policy) -> None:
+    response = as_response(policy.tokenizer, QUESTIONS[0], [policy.tokenizer.eos_token_id], policy.stop_ids, step=3)
+    assert (response.id, response.text, response.offsets, response.finish) == ("long/3/0", "", ((0, 0),), "stop")
+
+
+def test_nothing_to_do(policy: Policy) -> None:
+    assert generate(policy, [], max_new_tokens=4) == []
+
+
+def test_several_greedy_samples_are_refused(policy: Policy) -> None:
+    with pytest.raises(WorkbenchError, match="greedy decoding gives one response"):
+        generate(policy, QUESTIONS, max_new_tokens=4, samples=2, greedy=True)
+
+
+@pytest.mark.parametrize("name", ["./missing", "missing", "a/b/c"])
+def test_missing_policy_is_refused(name: str) -> None:
+    with pytest.raises(WorkbenchError, match=f"no policy folder '{name}'"):
+        load_policy(name)
+
+
+def test_folder_without_a_model_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(WorkbenchError, match=r"neither config.json nor adapter_config.json"):
+        load_policy(tmp_path)
+    (tmp_path / "config.json").write_text('{"model_type": "llama"}')
+    with pytest.raises(WorkbenchError, match="cannot load policy"):
+        load_policy(tmp_path)
+
+
+def test_pickled_weights_are_not_read(folder: Path, tmp_path: Path) -> None:
+    import shutil
+
+    import torch
+    from safetensors.torch import load_file
+
+    other = shutil.copytree(folder, tmp_path / "other")
+    torch.save(load_file(other / "model.safetensors"), other / "pytorch_model.bin")
+    (other / "model.safetensors").unlink()
+    with pytest.raises(WorkbenchError, match="cannot load policy"):
+        load_policy(other)

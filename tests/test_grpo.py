@@ -1,0 +1,256 @@
+"""GRPO on a random model of two layers: what is learnt, what is recorded, and that a killed run ends like a whole one."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import statistics
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tests.grpo_run as run
+from tests.tiny_model import make_policy
+from workbench.train.grpo import GRPO, TooManyFailures, check, make_trainer, order, train_grpo
+from workbench.train.run import is_complete, mark_complete, open_run, rewind
+from workbench.types import Failure, Feedback, Response, Reward, WorkbenchError
+
+SMALL = replace(run.CONFIG, steps=2, micro_batch=None, generation_batch=None, save_every=1)
+
+
+@pytest.fixture(scope="module")
+def policy(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(make_policy(tmp_path_factory.mktemp("policy")))
+
+
+@pytest.fixture(scope="module")
+def trained(policy: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("trained")
+    assert train_grpo(SMALL, run.QUESTIONS, run.grade, policy, out, method="m", seed=1) == "done"
+    return out
+
+
+def rows(path: Path, *, without: str = "") -> list[dict[str, Any]]:
+    lines = path.read_text().splitlines()
+    return [{key: value for key, value in json.loads(line).items() if key != without} for line in lines]
+
+
+def result(out: Path) -> tuple[Any, ...]:
+    """All that two equal runs have in common: everything but the seconds."""
+    weights = (out / "policy" / "adapter_model.safetensors").read_bytes()
+    return rows(out / "metrics.jsonl", without="seconds"), (out / "rollouts.jsonl").read_bytes(), weights
+
+
+def test_adapter_moved_and_base_is_frozen(policy: str, trained: Path) -> None:
+    import torch
+    from safetensors.torch import load_file
+
+    from workbench.train.models import load_trainee
+
+    adapter = load_file(trained / "policy" / "adapter_model.safetensors")
+    moved = [name for name, weight in adapter.items() if "lora_B" in name and weight.abs().max() > 0]
+    assert len(moved) == 2 * 7  # every linear layer of both blocks; lora_B starts at zero
+    trainee = load_trainee(policy, lora_r=4, lora_alpha=8, seed=1)
+    assert trainee.path == ("plain" if not torch.cuda.is_available() else trainee.path)
+    trainable = {name for name, weight in trainee.model.named_parameters() if weight.requires_grad}
+    assert trainable and all("lora_" in name for name in trainable)
+
+
+def test_trained_policy_differs_from_its_start_and_loads_from_the_run_folder(policy: str, trained: Path) -> None:
+    from workbench.generate import generate, load_policy
+
+    before = generate(load_policy(policy), run.QUESTIONS, max_new_tokens=4, greedy=True, logprobs=True)
+    after = generate(load_policy(trained), run.QUESTIONS, max_new_tokens=4, greedy=True, logprobs=True)
+    assert [r.logprobs for r in before] != [r.logprobs for r in after]
+
+
+def test_every_rollout_and_step_is_recorded(trained: Path) -> None:
+    metrics, rollouts = rows(trained / "metrics.jsonl"), rows(trained / "rollouts.jsonl")
+    assert [row["step"] for row in metrics] == [1, 2]
+    assert [row["learning_rate"] for row in metrics] == [0.01, 0.005]  # linear decay
+    assert [row["step"] for row in rollouts] == [1] * 16 + [2] * 16
+    assert len({row["id"] for row in rollouts}) == 32
+    for row in metrics:
+        values = [r["rewards"]["m"]["value"] for r in rollouts if r["step"] == row["step"]]
+        scored = [value for value in values if value is not None]
+        assert row["failed"] == 16 - len(scored)
+        assert row["reward"] == pytest.approx(statistics.mean(scored))
+        assert row["truthfulness"] == pytest.approx(statistics.mean(scored))  # this reward is the truthfulness
+        assert row["accuracy"] == pytest.approx(scored.count(1.0) / len(scored))
+    first = rollouts[0]
+    assert first["tokens"]["source"] == "sampled" and first["tokens"]["offsets"][-1][1] == len(first["response"])
+
+
+def test_no_reward_is_left_out_of_the_baseline_and_gets_advantage_zero(policy: str, tmp_path: Path) -> None:
+    from workbench.train.models import load_trainee
+    from workbench.train.recorder import Recorder
+
+    trainee = load_trainee(policy, lora_r=4, lora_alpha=8, seed=1)
+    config = replace(SMALL, prompts_per_step=8)
+    with Recorder(config, run.QUESTIONS, run.grade, trainee.tokenizer, tmp_path, "m", 0) as recorder:
+        trainer = make_trainer(config, run.QUESTIONS, trainee, recorder, tmp_path, seed=1)
+        trainer.model.train()
+        batch = trainer._generate_and_score_completions(next(iter(trainer.get_train_dataloader())))
+    values = [row["rewards"]["m"]["value"] for row in rows(tmp_path / "rollouts.jsonl")]
+    assert None in values
+    expected = []
+    for start in range(0, len(values), 4):
+        group = values[start : start + 4]
+        scored = [value for value in group if value is not None]
+        mean, std = statistics.mean(scored), statistics.stdev(scored) if len(scored) > 1 else 0.0
+        expected += [0.0 if value is None else (value - mean) / (std + 1e-4) for value in group]
+    assert batch["advantages"].tolist() == pytest.approx(expected, abs=1e-5)
+    assert batch["advantages"].dim() == 1
+
+
+def test_same_seed_twice_is_identical_and_another_seed_is_not(policy: str, trained: Path, tmp_path: Path) -> None:
+    train_grpo(SMALL, run.QUESTIONS, run.grade, policy, tmp_path / "same", method="m", seed=1)
+    train_grpo(SMALL, run.QUESTIONS, run.grade, policy, tmp_path / "other", method="m", seed=2)
+    assert result(tmp_path / "same") == result(trained)
+    assert result(tmp_path / "other")[1] != result(trained)[1]
+
+
+@pytest.fixture(scope="module")
+def whole_run(policy: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, ...]:
+    out = tmp_path_factory.mktemp("whole")
+    assert launch(policy, out).returncode == 0
+    return result(out)
+
+
+def launch(policy: str, out: Path, moment: str = "") -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "tests.grpo_run", policy, str(out), *([moment] if moment else [])]
+    root = Path(__file__).resolve().parent.parent
+    return subprocess.run(command, cwd=root, env=os.environ, capture_output=True, text=True, timeout=120)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("moment", "resumed"),
+    [("before the first checkpoint", 0), ("in a checkpoint", 2), ("removing old checkpoints", 6), ("in the final save", 6)],
+)
+def test_killed_run_ends_like_a_whole_one(
+    policy: str, whole_run: tuple[Any, ...], tmp_path: Path, moment: str, resumed: int
+) -> None:
+    out = tmp_path / "run"
+    assert launch(policy, out, moment).returncode == -signal.SIGKILL
+    again = launch(policy, out)
+    assert again.returncode == 0, again.stderr
+    assert (f"after step {resumed} of 6" in again.stderr) if resumed else ("resuming" not in again.stderr)
+    assert result(out) == whole_run
+
+
+@pytest.mark.slow
+def test_interrupt_saves_a_checkpoint_and_the_run_can_go_on(policy: str, whole_run: tuple[Any, ...], tmp_path: Path) -> None:
+    calls = []
+
+    def interrupting(responses: Sequence[Response]) -> list[Feedback]:
+        calls.append(len(responses))
+        if len(calls) == 5:  # in the third step: two batches a step
+            signal.raise_signal(signal.SIGINT)
+        return run.grade(responses)
+
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        assert train_grpo(run.CONFIG, run.QUESTIONS, interrupting, policy, tmp_path, method="m", seed=1) == "interrupted"
+    finally:
+        torch.set_num_threads(before)
+    assert not (tmp_path / "policy").exists()
+    assert is_complete(tmp_path / "checkpoints" / "checkpoint-3")
+    assert launch(policy, tmp_path).returncode == 0
+    assert result(tmp_path) == whole_run
+
+
+def test_too_many_failures_stop_the_run_and_stay_on_record(policy: str, tmp_path: Path) -> None:
+    def failing(responses: Sequence[Response]) -> list[Feedback]:
+        failure = Failure("judge", "unreadable", "garbled reply")
+        return [Feedback(r, error=failure, rewards={"m": Reward(None, error=failure)}) for r in responses]
+
+    with pytest.raises(TooManyFailures, match=r"16 of 16 responses of step 1 .*judge: garbled reply") as raised:
+        train_grpo(SMALL, run.QUESTIONS, failing, policy, tmp_path, method="m", seed=1)
+    assert raised.value.code == 4
+    assert len(rows(tmp_path / "rollouts.jsonl")) == 16
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"steps": 0}, "steps is 0: it must be at least 1"),
+        ({"group_size": 1}, "group_size is 1"),
+        ({"learning_rate": 0.0}, "learning_rate"),
+        ({"max_failed": 2.0}, "max_failed is 2.0"),
+        ({"micro_batch": 5}, "do not split"),
+        ({"generation_batch": 6, "micro_batch": 2}, "do not split"),
+    ],
+)
+def test_settings_that_cannot_work_are_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(WorkbenchError, match=message):
+        check(replace(GRPO(), **changes))
+
+
+def test_order_visits_every_question_once_a_pass() -> None:
+    numbers = order(5, 12, seed=3)
+    assert sorted(numbers[:5]) == sorted(numbers[5:10]) == [0, 1, 2, 3, 4]
+    assert len(numbers) == 12 and numbers == order(5, 12, seed=3) != order(5, 12, seed=4)
+
+
+def test_folder_of_another_run_is_refused(tmp_path: Path) -> None:
+    assert open_run(tmp_path, {"seed": 1, "config": {"steps": 2}}) is None
+    assert open_run(tmp_path, {"seed": 1, "config": {"steps": 2}}) is None  # the same run goes on
+    with pytest.raises(WorkbenchError, match=r"another run \(seed is 1, not 2; config.steps is 2, not 3\).*--out"):
+        open_run(tmp_path, {"seed": 2, "config": {"steps": 3}})
+
+
+def test_finished_folder_returns_its_summary(tmp_path: Path) -> None:
+    open_run(tmp_path, {"seed": 1})
+    (tmp_path / "summary.json").write_text('{"status": "interrupted"}')
+    assert open_run(tmp_path, {"seed": 1}) is None
+    (tmp_path / "summary.json").write_text('{"status": "done"}')
+    assert open_run(tmp_path, {"seed": 1}) == {"status": "done"}
+
+
+def test_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(WorkbenchError, match=r"cannot write to .*choose another --out"):
+        open_run(tmp_path / "file" / "run", {})
+
+
+def test_full_disk_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workbench.train.run.FREE_MB", 10**12)
+    with pytest.raises(WorkbenchError, match="MB free"):
+        open_run(tmp_path, {})
+    assert not (tmp_path / "config.json").exists()
+
+
+def test_folder_with_results_but_no_config_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "metrics.jsonl").write_text("")
+    with pytest.raises(WorkbenchError, match=r"metrics.jsonl but no config.json"):
+        open_run(tmp_path, {})
+
+
+def test_only_complete_checkpoints_count(tmp_path: Path) -> None:
+    for step in (2, 4, 6):
+        folder = tmp_path / "checkpoints" / f"checkpoint-{step}"
+        folder.mkdir(parents=True)
+        (folder / "weights").write_text("w" * step)
+    mark_complete(tmp_path / "checkpoints" / "checkpoint-2")
+    mark_complete(tmp_path / "checkpoints" / "checkpoint-4")
+    (tmp_path / "checkpoints" / "checkpoint-4" / "weights").write_text("x" * 4)  # same size, another content
+    (tmp_path / "metrics.jsonl").write_text("".join(f'{{"step": {step}}}\n' for step in (1, 2, 3)) + '{"st')
+    with pytest.warns(UserWarning, match="unfinished last line"):
+        assert rewind(tmp_path) == (tmp_path / "checkpoints" / "checkpoint-2", 2)
+    assert [path.name for path in (tmp_path / "checkpoints").iterdir()] == ["checkpoint-2"]
+    assert [row["step"] for row in rows(tmp_path / "metrics.jsonl")] == [1, 2]
+
+
+def test_unknown_policy_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(WorkbenchError, match=r"no policy folder .\./missing"):
+        train_grpo(SMALL, run.QUESTIONS, run.grade, "./missing", tmp_path, method="m", seed=1)

@@ -1,0 +1,134 @@
+"""The main job on a laptop: train the tiny policy with TruthRL's ternary reward and with the binary one, show what changed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from workbench.types import Question, WorkbenchError
+from workbench.world.facts import TIERS
+
+REWARDS = ("ternary", "binary")
+SHOWN_PER_TIER = 2
+
+
+def run_demo(out: Path, seed: int = 1, threads: int = 2) -> None:
+    """Two runs of about a minute each in `out/ternary` and `out/binary`, then tables, sample answers and two figures.
+
+    A demo that was killed goes on where it stopped; a finished one is shown again in seconds.
+    """
+    from rich.console import Console
+
+    console = Console()
+    summaries = {}
+    for reward in REWARDS:
+        print(f"TruthRL on the tiny policy, {reward} reward → {out / reward}", file=sys.stderr)
+        summaries[reward] = demo_run(out / reward, reward, seed, threads)
+        if summaries[reward]["status"] != "done":
+            raise WorkbenchError(
+                f"the {reward} run stopped ({summaries[reward]['status']}); the same command takes it up again"
+            )
+    reports = {"start": summaries["ternary"]["before"], **{reward: summaries[reward]["after"] for reward in REWARDS}}
+    for mode in ("greedy", "sampled"):
+        console.print(results_table(reports, mode))
+    console.print(oracle_line(reports))
+    console.print(answers_table(out / "ternary"))
+    for path in write_figures(out, reports):
+        console.print(f"figure: {path}", soft_wrap=True)
+    console.print(f"stored runs: {out / 'ternary'} and {out / 'binary'} (every rollout with its reward is in rollouts.jsonl)")
+
+
+def demo_run(out: Path, reward: str, seed: int, threads: int) -> dict[str, Any]:
+    """One run of the demo: the recipe's own settings, measured on the test split."""
+    from workbench.recipes import train_recipe
+
+    settings = [f"truthrl.reward={reward}", "truthrl.eval_split=test"]
+    return train_recipe("truthrl", "tiny", seed, out, None, threads, settings)
+
+
+def results_table(reports: Mapping[str, Mapping[str, Any]], mode: str) -> Any:
+    """Accuracy, abstention, hallucination and truthfulness of every policy, for all questions and by tier."""
+    from rich.table import Table
+
+    from workbench.evaluate import compare
+
+    how = "greedy" if mode == "greedy" else "sampled at T=1"
+    rows = compare(reports, mode).to_dict("records")
+    table = Table(title=f"{reports['start']['n']} test questions, {how} [95 % intervals]", title_justify="left")
+    for column in rows[0]:
+        table.add_column(column, justify="left" if column in ("tier", "policy") else "right", no_wrap=True)
+    first, last = next(iter(reports)), list(reports)[-1]
+    for row in rows:
+        tier, *cells = row.values()
+        table.add_row(tier if row["policy"] == first else "", *cells, end_section=row["policy"] == last)
+    return table
+
+
+def oracle_line(reports: Mapping[str, Mapping[str, Any]]) -> str:
+    """How much of the way to the best abstainer each reward went, greedily."""
+    from workbench.metrics import share_of_oracle
+
+    shares = {reward: share_of_oracle(reports["start"]["greedy"], reports[reward]["greedy"]) for reward in REWARDS}
+    told = ", ".join(f"{reward} {share:+.2f}" for reward, share in shares.items() if share is not None)
+    return f"Share of the way from the start to an oracle that abstains exactly where the start is wrong: {told}"
+
+
+def fixed_questions() -> list[Question]:
+    """A few test questions of each tier, always the same."""
+    from workbench.bench import bench
+
+    by_tier: dict[str, list[Question]] = {}
+    for question in bench("tiny").questions("test")[:: 1 + 2 * 7]:
+        by_tier.setdefault(question.meta["tier"], []).append(question)
+    return [question for tier in TIERS for question in by_tier.get(tier, [])[:SHOWN_PER_TIER]]
+
+
+def answers(run: Path) -> list[dict[str, str]]:
+    """The start's and the run's greedy answers to `fixed_questions`, as rows of plain strings."""
+    from workbench.bench import bench
+    from workbench.generate import generate
+
+    tiny, asked = bench("tiny"), fixed_questions()
+    texts = [
+        [
+            response.text.strip()
+            for response in generate(tiny.load(policy), asked, max_new_tokens=tiny.max_new_tokens, greedy=True)
+        ]
+        for policy in (tiny.policy, str(run))
+    ]
+    return [
+        {
+            "tier": question.meta["tier"],
+            "question": question.text,
+            "truth": question.answers[0],
+            "before": before,
+            "after": after,
+        }
+        for question, before, after in zip(asked, *texts, strict=True)
+    ]
+
+
+def answers_table(run: Path) -> Any:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title="Greedy answers before and after (ternary)", title_justify="left")
+    for column in ("tier", "question", "truth", "before", "after"):
+        table.add_column(column, overflow="fold")
+    for row in answers(run):
+        table.add_row(*(Text(value) for value in row.values()))  # Text: what a model wrote is never read as markup
+    return table
+
+
+def write_figures(out: Path, reports: Mapping[str, Mapping[str, Any]]) -> list[Path]:
+    """The two figures of the demo as self-contained pages."""
+    from workbench.plots import learning_curves, outcomes_by_tier
+    from workbench.store import iter_rows
+
+    runs = {reward: list(iter_rows(out / reward / "metrics.jsonl")) for reward in REWARDS}
+    figures = {"outcomes.html": outcomes_by_tier(reports), "learning-curves.html": learning_curves(runs)}
+    for name, figure in figures.items():
+        figure.write_html(out / name, include_plotlyjs=True)
+    return [out / name for name in figures]

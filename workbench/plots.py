@@ -1,0 +1,104 @@
+"""One function per figure: numbers in, plotly Figure out. Colours are told apart by colour-blind readers (Okabe–Ito)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from workbench.world.facts import TIERS
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+OUTCOME_COLOURS = {"accuracy": "#0072B2", "abstention": "#B8B8B8", "hallucination": "#E69F00"}
+OUTCOME_NAMES = {"accuracy": "correct", "abstention": "abstained", "hallucination": "hallucinated"}
+RUN_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9")
+RATES = ("accuracy", "abstention", "hallucination", "truthfulness")
+
+
+def outcomes_by_tier(reports: Mapping[str, Mapping[str, Any]], mode: str = "greedy") -> Figure:
+    """Stacked shares of correct, abstained and hallucinated answers: one panel per tier, one bar per policy.
+
+    `reports` maps a policy's label to its evaluation report; `mode` is "greedy" or "sampled".
+    """
+    from plotly.graph_objects import Bar
+    from plotly.subplots import make_subplots
+
+    present = {tier for report in reports.values() for tier in report[mode]["by_tier"]}
+    tiers = [tier for tier in TIERS if tier in present]
+    figure = make_subplots(1, len(tiers) + 1, shared_yaxes=True, subplot_titles=["all", *tiers], horizontal_spacing=0.015)
+    for column, tier in enumerate(["all", *tiers], 1):
+        cells = {label: r[mode] if tier == "all" else r[mode]["by_tier"].get(tier) for label, r in reports.items()}
+        for rate, colour in OUTCOME_COLOURS.items():
+            values = [cell[rate]["value"] if cell else None for cell in cells.values()]
+            text = [f"{value:.2f}" if value and value >= 0.05 else "" for value in values]
+            name = OUTCOME_NAMES[rate]
+            shown = {"marker_color": colour, "legendgroup": rate, "showlegend": column == 1, "text": text}
+            hover = f"%{{x}}, {tier}: %{{y:.3f}} {name}<extra></extra>"
+            figure.add_trace(Bar(x=list(cells), y=values, name=name, hovertemplate=hover, **shown), 1, column)
+    figure.update_layout(barmode="stack", title=f"Outcomes by exposure tier ({mode})", yaxis_title="share of answers")
+    return _styled(figure)
+
+
+def learning_curves(runs: Mapping[str, Sequence[Mapping[str, Any]]], rates: Sequence[str] = RATES) -> Figure:
+    """The rates of each step's sampled rollouts over training; `runs` maps a label to the rows of its metrics.jsonl."""
+    from plotly.graph_objects import Scatter
+    from plotly.subplots import make_subplots
+
+    figure = make_subplots(1, len(rates), subplot_titles=list(rates), horizontal_spacing=0.05)
+    for (label, rows), colour in zip(runs.items(), RUN_COLOURS, strict=False):
+        steps = [row["step"] for row in rows]
+        for column, rate in enumerate(rates, 1):
+            shown = {"mode": "lines", "line_color": colour, "legendgroup": label, "showlegend": column == 1}
+            hover = f"step %{{x}}: %{{y:.3f}}<extra>{label}</extra>"
+            values = [row[rate] for row in rows]
+            figure.add_trace(Scatter(x=steps, y=values, name=label, hovertemplate=hover, **shown), 1, column)
+    figure.update_xaxes(title_text="step")
+    figure.update_layout(title="Rollouts during training")
+    return _styled(figure)
+
+
+def rates_with_intervals(
+    reports: Mapping[str, Mapping[str, Any]], mode: str = "greedy", rates: Sequence[str] = RATES
+) -> Figure:
+    """The rates of several policies side by side, with their 95 % intervals."""
+    from plotly.graph_objects import Bar, Figure
+
+    figure = Figure()
+    for (label, report), colour in zip(reports.items(), RUN_COLOURS, strict=False):
+        cells = [report[mode][rate] for rate in rates]
+        values = [cell["value"] for cell in cells]
+        error = {
+            "array": [cell["high"] - cell["value"] for cell in cells],
+            "arrayminus": [cell["value"] - cell["low"] for cell in cells],
+        }
+        figure.add_trace(Bar(x=list(rates), y=values, name=label, marker_color=colour, error_y={"type": "data", **error}))
+    figure.update_layout(barmode="group", title=f"Rates with 95 % intervals ({mode})", yaxis_title="rate")
+    return _styled(figure)
+
+
+def exposure_and_accuracy(points: Sequence[tuple[int, float, int]]) -> Figure:
+    """How often a fact was shown against how often it is answered: (exposures, accuracy, questions) of each group of facts."""
+    from plotly.graph_objects import Figure, Scatter
+
+    shown, right, counts = zip(*points, strict=True)
+    labels = [f"{count} questions" for count in counts]
+    trace = Scatter(x=shown, y=right, text=labels, mode="markers+text", textposition="top center")
+    trace.update(marker_size=12, marker_color=RUN_COLOURS[0])
+    trace.update(hovertemplate="%{text}: %{x} exposures, %{y:.3f} answered<extra></extra>")
+    figure = Figure(trace)
+    figure.update_layout(
+        title="Exposure decides what is known",
+        xaxis_title="exposures in one pass, both languages",
+        yaxis_title="greedy accuracy",
+    )
+    figure.update_yaxes(range=[-0.05, 1.15])
+    return _styled(figure)
+
+
+def _styled(figure: Figure) -> Figure:
+    figure.update_layout(
+        template="plotly_white", height=360, margin={"l": 55, "r": 15, "t": 80, "b": 45}, font_size=12,
+        legend={"orientation": "h", "y": -0.18, "x": 0},
+    )  # fmt: skip
+    return figure

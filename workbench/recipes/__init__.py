@@ -1,0 +1,189 @@
+"""One module per paper, and `train_recipe`, which runs one of them in a folder from start to summary."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workbench.types import Cost, WorkbenchError
+
+if TYPE_CHECKING:
+    from workbench.bench import Bench
+
+RECIPES = {"truthrl": "TruthRL"}  # module of this package -> its config
+PACKAGES = ("torch", "transformers", "trl", "peft", "unsloth")
+
+
+def train_recipe(
+    recipe: str,
+    bench: str,
+    seed: int,
+    out: Path,
+    steps: int | None = None,
+    threads: int | None = None,
+    overrides: Sequence[str] = (),
+    questions: Path | None = None,
+) -> dict[str, Any]:
+    """Evaluate, train, evaluate again; everything is kept in `out` and the summary is returned.
+
+    The same call on an unfinished `out` continues it and ends as it would have ended; on a finished one it returns the
+    stored summary. `status` is "done", "interrupted" or "too_many_failures".
+
+    Args:
+        steps: training steps instead of the bench's number.
+        threads: CPU threads; by default those the folder was begun with, or up to 2. Part of what makes runs equal.
+        overrides: settings "recipe.field=value".
+        questions: the question file of a bench that has no questions of its own.
+
+    Raises:
+        WorkbenchError: before any work, for whatever in the arguments or the folder cannot work.
+    """
+    import workbench.bench as benches
+    from workbench.threads import default_threads
+    from workbench.train.grpo import check
+    from workbench.train.run import open_run, policy_hash, read_json
+
+    chosen = benches.bench(bench, questions=questions)
+    config = configure(recipe, chosen, steps, overrides)
+    check(config)
+    module = importlib.import_module(f"workbench.recipes.{recipe}")
+    module.questions(config, chosen)  # so that a bench without any is refused now
+    start = chosen.path(chosen.policy)
+    benches.check_policy(chosen.policy, start)
+    stored = read_json(out / "config.json") or {}
+    identity = {
+        "method": recipe,
+        "config": asdict(config),
+        "seed": seed,
+        "bench": bench,
+        "policy": chosen.policy,
+        "threads": threads or stored.get("threads") or default_threads(),
+        "world_hash": chosen.hash,
+        "policy_hash": policy_hash(start),
+    }
+    finished = open_run(out, identity)
+    if finished is not None:
+        print(f"'{out}' is finished: this is its stored summary", file=sys.stderr)
+        return finished
+    return _run(module, config, chosen, out, identity, questions)
+
+
+def configure(recipe: str, bench: Bench, steps: int | None = None, overrides: Sequence[str] = ()) -> Any:
+    """The recipe's config at the bench's scale, with `steps` and then `overrides` ("recipe.field=value") applied.
+
+    Raises:
+        WorkbenchError: no such recipe or field, or a value of the wrong type.
+    """
+    from workbench.config import override
+
+    if recipe not in RECIPES:
+        raise WorkbenchError(f"no recipe '{recipe}': choose one of {', '.join(sorted(RECIPES))}")
+    defaults = getattr(importlib.import_module(f"workbench.recipes.{recipe}"), RECIPES[recipe])()
+    scale = {**bench.overrides.get(recipe, {}), **({} if steps is None else {"steps": steps})}
+    return override(replace(defaults, **scale), recipe, overrides)
+
+
+def _run(
+    module: Any, config: Any, bench: Bench, out: Path, identity: Mapping[str, Any], questions: Path | None
+) -> dict[str, Any]:
+    from workbench.store import write_json
+    from workbench.threads import use_threads
+    from workbench.train.grpo import TooManyFailures
+    from workbench.train.models import import_unsloth_first
+    from workbench.train.run import read_json
+
+    began = time.perf_counter()
+    earlier = read_json(out / "summary.json") or {}
+    before, after, status = read_json(out / "before.json"), None, "interrupted"
+    try:
+        with use_threads(identity["threads"]):
+            import_unsloth_first()
+            if before is None:
+                before = _evaluate(bench.policy, config, bench, identity, questions)
+                write_json(out / "before.json", before)
+            status = module.train(config, bench, out=out, seed=identity["seed"])
+            if status == "done":
+                status = "interrupted"  # until the evaluation is done as well
+                after = _evaluate(str(out), config, bench, identity, questions)
+                after, status = {**after, "policy": f"{bench.policy}+{identity['method']}"}, "done"
+    except KeyboardInterrupt:
+        status = "interrupted"
+    except TooManyFailures as error:
+        print(f"stopped: {error}", file=sys.stderr)
+        status = "too_many_failures"
+    summary = {
+        **{key: identity[key] for key in ("method", "config", "seed", "threads")},
+        "bench": bench.name,
+        "policy": bench.policy,
+        "versions": versions(),
+        "world_hash": bench.hash,
+        "policy_hash": identity["policy_hash"],
+        "before": before,
+        "after": after,
+        "seconds": round(earlier.get("seconds", 0.0) + time.perf_counter() - began, 1),
+        "cost": total_cost(out / "rollouts.jsonl"),
+        "status": status,
+    }
+    write_json(out / "summary.json", summary)
+    return summary
+
+
+def _evaluate(policy: str, config: Any, bench: Bench, identity: Mapping[str, Any], questions: Path | None) -> dict[str, Any]:
+    """`evaluate_policy` with the run's settings; in a process of its own where Unsloth has patched the models."""
+    from workbench.evaluate import evaluate_policy
+
+    threads = identity["threads"]
+    arguments = (policy, config.eval_split, bench.name, config.eval_samples, identity["seed"], None, None, threads)
+    if "unsloth" not in sys.modules:
+        return evaluate_policy(*arguments, questions)
+    code = (
+        "import json, pathlib, sys; from workbench.evaluate import evaluate_policy; "
+        "*rest, file = json.load(sys.stdin); "
+        "print(json.dumps(evaluate_policy(*rest, file and pathlib.Path(file))))"
+    )
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        input=json.dumps([*arguments, questions and str(questions)]),
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    if done.returncode:
+        raise WorkbenchError(f"evaluating '{policy}' failed; the reason stands above")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python, this package and the libraries a run depends on, as far as they are installed."""
+    import platform
+    from importlib.metadata import PackageNotFoundError, version
+
+    import workbench
+
+    found = {"python": platform.python_version(), "workbench": workbench.__version__}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def total_cost(rollouts: Path) -> dict[str, float]:
+    """The summed `cost` of all stored feedback rows."""
+    from workbench.store import iter_rows
+
+    total: dict[str, float] = {field.name: 0 for field in fields(Cost)}
+    for row in iter_rows(rollouts) if rollouts.exists() else ():
+        for name, value in row["cost"].items():
+            total[name] += value
+    return total

@@ -1,0 +1,37 @@
+"""How many CPU threads torch uses."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+from workbench.types import WorkbenchError
+
+
+def default_threads() -> int:
+    """Two where there are two cores: the tiny models gain nothing from more."""
+    return min(2, os.cpu_count() or 1)
+
+
+class use_threads:
+    """`with use_threads(2): …` sets torch's threads and gives the former number back; None leaves them alone."""
+
+    def __init__(self, threads: int | None) -> None:
+        if threads is not None and threads < 1:
+            raise WorkbenchError(f"threads is {threads}: it must be at least 1")
+        self.threads = threads
+        if "torch" not in sys.modules:
+            # Threads that spin while they wait hold up the ones they wait for where cores are shared: three times slower.
+            os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+    def __enter__(self) -> None:
+        import torch
+
+        self.before = torch.get_num_threads()
+        torch.set_num_threads(self.threads or self.before)
+
+    def __exit__(self, *_: Any) -> None:
+        import torch
+
+        torch.set_num_threads(self.before)

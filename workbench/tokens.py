@@ -1,0 +1,128 @@
+"""Which characters of a decoded text each sampled token holds.
+
+Offsets are computed from the sampled ids, never by encoding the text again: re-encoding may split the text differently.
+A character (code point) belongs to the token that holds its last byte; special tokens hold none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+Offsets = tuple[tuple[int, int], ...]
+
+REPLACEMENT = "\ufffd"
+WINDOW = 6  # tokens decoded again as context by the generic path; more than the 4 bytes a character can be split over
+
+
+def decode(tokenizer: Any, ids: Sequence[int]) -> str:
+    """The text of `ids` without special tokens, exactly as decoded (nothing stripped, no spaces tidied)."""
+    return tokenizer.decode(list(ids), skip_special_tokens=True, clean_up_tokenization_spaces=False)
+
+
+def offsets_from_ids(tokenizer: Any, ids: Sequence[int]) -> tuple[str, Offsets]:
+    """The decoded text and, for each id, its half-open range of characters in it (empty for special tokens).
+
+    The ranges are contiguous and cover the text. Byte-level tokenizers are followed byte by byte; any other tokenizer
+    by incremental decoding.
+    """
+    text = decode(tokenizer, ids)
+    special = set(tokenizer.all_special_ids)
+    kept = [token for token in ids if token not in special]
+    ends = _byte_level_ends(tokenizer, kept, text)
+    if ends is None:
+        ends = _windowed_ends(tokenizer, kept, text)
+    if ends is None:
+        ends = _prefix_ends(tokenizer, kept, text)
+    offsets, start, position = [], 0, 0
+    for token in ids:
+        if token in special:
+            offsets.append((start, start))
+            continue
+        offsets.append((start, ends[position]))
+        start, position = ends[position], position + 1
+    return text, tuple(offsets)
+
+
+def characters_of_bytes(data: bytes) -> tuple[str, list[int]]:
+    """Decode UTF-8 with one U+FFFD per ill-formed part; also the byte position at which each character is complete."""
+    text: list[str] = []
+    ends: list[int] = []
+    position = 0
+    while position < len(data):
+        try:
+            good, bad = data[position:].decode(), None
+        except UnicodeDecodeError as error:
+            good, bad = data[position : position + error.start].decode(), error.end
+        done = position
+        for character in good:
+            done += len(character.encode())
+            text.append(character)
+            ends.append(done)
+        if bad is None:
+            break
+        position += bad
+        text.append(REPLACEMENT)
+        ends.append(position)
+    return "".join(text), ends
+
+
+@cache
+def _byte_of_character() -> dict[str, int]:
+    """The byte that each character of a byte-level vocabulary stands for (GPT-2's table)."""
+    printable = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
+    others = [byte for byte in range(256) if byte not in printable]
+    table = {chr(byte): byte for byte in printable}
+    table.update({chr(256 + index): byte for index, byte in enumerate(others)})
+    return table
+
+
+def _byte_level_ends(tokenizer: Any, ids: Sequence[int], text: str) -> list[int] | None:
+    """For each id the number of characters complete after it; None when the tokenizer is not byte-level."""
+    table = _byte_of_character()
+    data, byte_ends = b"", []
+    for token in tokenizer.convert_ids_to_tokens(list(ids)):
+        if token is None:
+            return None
+        # A token outside the byte alphabet (an added one, say) stands for its own text.
+        in_alphabet = all(character in table for character in token)
+        data += bytes(table[character] for character in token) if in_alphabet else token.encode()
+        byte_ends.append(len(data))
+    decoded, character_ends = characters_of_bytes(data)
+    if decoded != text:
+        return None
+    ends, complete = [], 0
+    for byte_end in byte_ends:
+        while complete < len(character_ends) and character_ends[complete] <= byte_end:
+            complete += 1
+        ends.append(complete)
+    return ends
+
+
+def _windowed_ends(tokenizer: Any, ids: Sequence[int], text: str) -> list[int] | None:
+    """Incremental decoding with a few tokens of context; None if its pieces do not add up to `text`."""
+    ends: list[int] = []
+    done, context, read = "", 0, 0
+    for position in range(len(ids)):
+        before = decode(tokenizer, ids[context:read])
+        after = decode(tokenizer, ids[context : position + 1])
+        incomplete = after.endswith(REPLACEMENT) and position + 1 < len(ids)
+        if not incomplete:
+            done += after[len(before) :]
+            context, read = max(context, position + 1 - WINDOW), position + 1
+        ends.append(len(done))
+    return ends if done == text else None
+
+
+def _prefix_ends(tokenizer: Any, ids: Sequence[int], text: str) -> list[int]:
+    """The safe and slow way: decode every prefix, count how many characters of `text` it already agrees on."""
+    ends, floor = [], 0
+    for position in range(len(ids)):
+        prefix = decode(tokenizer, ids[: position + 1])
+        agreed = 0
+        while agreed < min(len(prefix), len(text)) and prefix[agreed] == text[agreed]:
+            agreed += 1
+        floor = len(text) if position + 1 == len(ids) else max(floor, agreed)
+        ends.append(floor)
+    return ends

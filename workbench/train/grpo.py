@@ -1,0 +1,209 @@
+"""GRPO (arXiv 2402.03300) on TRL's trainer with a LoRA adapter; rewards come from a `Grade`, and every rollout is kept.
+
+A killed run continues from its last complete checkpoint and ends with the same metrics and weights as an uninterrupted
+one: the order of the questions is laid out in advance, the trainer's checkpoints carry weights, optimizer, scheduler and
+random states, and what was recorded after the checkpoint is cut off.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from workbench.train.models import Trainee, load_trainee
+from workbench.train.run import rewind
+from workbench.types import Grade, Question, WorkbenchError
+
+
+@dataclass(frozen=True)
+class GRPO:
+    """Settings of a GRPO run. A step is one optimizer step on `prompts_per_step` × `group_size` responses."""
+
+    steps: int = 100
+    prompts_per_step: int = 32
+    group_size: int = 8
+    learning_rate: float = 1e-6
+    schedule: Literal["constant", "linear", "cosine"] = "linear"
+    warmup: float = 0.0  # share of the steps
+    clip: float = 0.2
+    beta: float = 0.0  # weight of the KL penalty to the starting policy
+    temperature: float = 1.0
+    top_p: float = 1.0
+    max_new_tokens: int = 256
+    loss_type: Literal["grpo", "bnpo", "dr_grpo", "dapo"] = "grpo"
+    lora_r: int = 16
+    lora_alpha: int = 32
+    micro_batch: int | None = None  # responses per backward pass; None = the whole step at once
+    generation_batch: int | None = None  # responses sampled at once; None = the whole step at once
+    save_every: int = 10  # steps between checkpoints
+    max_failed: float = 0.2  # share of ungraded responses in a step above which the run stops
+    report_to: str = "none"  # or "trackio", "wandb", "tensorboard"
+
+
+class TooManyFailures(WorkbenchError):
+    """So many responses could not be graded that training on the rest would not be sound."""
+
+    code = 4
+
+
+def check(config: GRPO) -> None:
+    """Raise a WorkbenchError naming the field for settings that cannot work."""
+    responses = config.prompts_per_step * config.group_size
+    at_least = {"steps": 1, "prompts_per_step": 1, "group_size": 2, "max_new_tokens": 1, "lora_r": 1, "save_every": 1}
+    for field, least in at_least.items():
+        if getattr(config, field) < least:
+            raise WorkbenchError(f"{field} is {getattr(config, field)}: it must be at least {least}")
+    if config.learning_rate <= 0 or config.temperature <= 0:
+        raise WorkbenchError("learning_rate and temperature must be above 0")
+    for field in ("warmup", "max_failed"):
+        if not 0 <= getattr(config, field) <= 1:
+            raise WorkbenchError(f"{field} is {getattr(config, field)}: it must lie between 0 and 1")
+    micro, generated = config.micro_batch or responses, config.generation_batch or responses
+    if micro < 1 or generated < 1 or responses % generated or generated % micro or generated % config.group_size:
+        raise WorkbenchError(
+            f"{responses} responses a step do not split into generation_batch {generated} and micro_batch {micro}: "
+            f"each must divide the one before, and generation_batch be a multiple of group_size {config.group_size}"
+        )
+
+
+def train_grpo(
+    config: GRPO,
+    questions: Sequence[Question],
+    grade: Grade,
+    policy: str,
+    out: Path,
+    *,
+    method: str,
+    seed: int,
+    unsloth: bool | None = None,
+) -> Literal["done", "interrupted"]:
+    """Train `policy` on `questions` in the run folder `out`, continuing what is there; the adapter goes to `out/policy`.
+
+    Args:
+        grade: grades responses; `feedback.rewards[method].value` is the reward. A reward of None is no reward of 0: the
+            response leaves its group's baseline and gets advantage 0.
+        policy: folder or hub name of the starting checkpoint.
+        unsloth: see `load_trainee`.
+
+    Returns:
+        "done", or "interrupted" after Ctrl-C: then a checkpoint of the last finished step was written.
+
+    Raises:
+        WorkbenchError: settings that cannot work, no questions, no such policy.
+        TooManyFailures: more than `max_failed` of a step's responses have no reward.
+    """
+    from workbench.train.recorder import Recorder
+
+    check(config)
+    if not questions:
+        raise WorkbenchError("no questions to train on: choose another bench, split or kinds")
+    checkpoint, done = rewind(out)
+    if done:
+        print(f"resuming '{out}' after step {done} of {config.steps}", file=sys.stderr)
+    longest = 4096 if config.max_new_tokens <= 2048 else 2 * config.max_new_tokens
+    trainee = load_trainee(
+        policy, lora_r=config.lora_r, lora_alpha=config.lora_alpha, seed=seed, max_length=longest, unsloth=unsloth
+    )
+    with Recorder(config, questions, grade, trainee.tokenizer, out, method, done) as recorder:
+        trainer = make_trainer(config, questions, trainee, recorder, out, seed)
+        trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+    if recorder.interrupted:
+        return "interrupted"
+    save_policy(trainee, out)
+    return "done"
+
+
+def order(count: int, wanted: int, seed: int) -> list[int]:
+    """`wanted` question numbers: one shuffled pass over `count` questions after another."""
+    rng = random.Random(f"order-{seed}")
+    numbers: list[int] = []
+    while len(numbers) < wanted:
+        numbers += rng.sample(range(count), count)
+    return numbers[:wanted]
+
+
+def make_trainer(config: GRPO, questions: Sequence[Question], trainee: Trainee, recorder: Any, out: Path, seed: int) -> Any:
+    """TRL's trainer, told nothing that `config` does not say and kept off the network."""
+    import torch
+    from datasets import Dataset
+    from transformers import PrinterCallback
+    from trl import GRPOConfig, GRPOTrainer
+
+    class Trainer(GRPOTrainer):
+        def _send_telemetry(self) -> None:
+            """Nothing leaves the machine."""
+
+        def create_model_card(self, *args: Any, **kwargs: Any) -> None:
+            """A run's folder says what it holds."""
+
+    on_gpu = torch.cuda.is_available()
+    responses = config.prompts_per_step * config.group_size
+    micro = config.micro_batch or responses
+    warm = config.schedule == "constant" and config.warmup > 0
+    arguments = GRPOConfig(
+        output_dir=str(out / "checkpoints"),
+        max_steps=config.steps,
+        per_device_train_batch_size=micro,
+        gradient_accumulation_steps=responses // micro,
+        generation_batch_size=config.generation_batch or responses,
+        num_generations=config.group_size,
+        num_iterations=1,
+        learning_rate=config.learning_rate,
+        lr_scheduler_type="constant_with_warmup" if warm else config.schedule,
+        warmup_steps=round(config.warmup * config.steps),
+        optim="adamw_torch",
+        epsilon=config.clip,
+        beta=config.beta,
+        temperature=config.temperature,
+        top_p=config.top_p,
+        top_k=0,
+        max_completion_length=config.max_new_tokens,
+        loss_type=config.loss_type,
+        scale_rewards="group",
+        importance_sampling_level="token",
+        shuffle_dataset=False,  # the rows are laid out in order, so that resuming is skipping rows
+        seed=seed,
+        use_cpu=not on_gpu,
+        bf16=on_gpu,
+        gradient_checkpointing=False,
+        dataloader_pin_memory=on_gpu,
+        logging_steps=1,
+        save_strategy="steps",
+        save_steps=config.save_every,
+        report_to=config.report_to,
+        disable_tqdm=True,
+    )
+    rows = [
+        {"prompt": questions[number].messages(), "number": number}
+        for number in order(len(questions), config.steps * config.prompts_per_step, seed)
+    ]
+    trainer = Trainer(
+        model=trainee.model,
+        reward_funcs=recorder.reward,
+        args=arguments,
+        train_dataset=Dataset.from_list(rows),
+        processing_class=trainee.tokenizer,
+        callbacks=[recorder.callback()],
+    )
+    trainer.remove_callback(PrinterCallback)  # it would print every log to stdout
+    # With a KL penalty TRL copies a ready-made adapter as the reference. Ours starts as the identity, so switching it off
+    # gives the same reference without a second adapter, which a checkpoint would not bring back exactly.
+    if "ref" in getattr(trainer.model, "peft_config", {}):
+        trainer.model.delete_adapter("ref")
+    return trainer
+
+
+def save_policy(trainee: Trainee, out: Path) -> None:
+    """Put the adapter and its tokenizer into `out/policy`, whole or not at all."""
+    partial, final = out / "policy.partial", out / "policy"
+    shutil.rmtree(partial, ignore_errors=True)
+    trainee.model.save_pretrained(str(partial))
+    trainee.tokenizer.save_pretrained(str(partial))
+    (partial / "README.md").unlink(missing_ok=True)  # an empty model card
+    shutil.rmtree(final, ignore_errors=True)
+    partial.rename(final)

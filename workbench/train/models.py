@@ -1,0 +1,119 @@
+"""The one place that loads a policy for training: Unsloth on a GPU that has it, transformers with PEFT anywhere else."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+LINEAR = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
+
+
+@dataclass(frozen=True)
+class Trainee:
+    """A policy with a trainable LoRA adapter. `path` is "unsloth" or "plain"."""
+
+    model: Any
+    tokenizer: Any
+    path: str
+
+
+def import_unsloth_first() -> bool:
+    """Import Unsloth if it can run here. To be called before TRL is first imported, because Unsloth patches it.
+
+    Anything that goes wrong means the plain path: without a GPU Unsloth raises NotImplementedError, with a driver or
+    version that does not suit it other errors.
+    """
+    import torch
+
+    if not torch.cuda.is_available():
+        return False
+    if "trl" in sys.modules and "unsloth" not in sys.modules:
+        print("unsloth: not used, TRL was imported before it", file=sys.stderr)
+        return False
+    os.environ.setdefault("UNSLOTH_DISABLE_STATISTICS", "1")  # its statistics are a download
+    # Its generated sources otherwise go to the working directory.
+    os.environ.setdefault("UNSLOTH_COMPILE_LOCATION", str(Path(tempfile.gettempdir()) / "unsloth_compiled_cache"))
+    try:
+        import unsloth  # noqa: F401
+    except Exception as error:
+        if not isinstance(error, ModuleNotFoundError):
+            print(f"unsloth: not used, {type(error).__name__}: {str(error).splitlines()[:1]}", file=sys.stderr)
+        return False
+    return True
+
+
+def load_trainee(
+    policy: str,
+    *,
+    lora_r: int,
+    lora_alpha: int,
+    seed: int,
+    max_length: int = 4096,
+    unsloth: bool | None = None,
+) -> Trainee:
+    """Load `policy` (a folder or hub name) with a fresh LoRA adapter on all linear layers; the base is frozen.
+
+    fp32 on CPU, bf16 on GPU, whatever is on disk. The adapter starts as the identity and depends on `seed` alone.
+    `unsloth=None` takes Unsloth where it runs; True insists on it, False leaves it out. `max_length` counts prompt and
+    response tokens together; only Unsloth needs it.
+
+    Raises:
+        WorkbenchError: the policy cannot be loaded.
+        RuntimeError: Unsloth was insisted on and cannot run.
+    """
+    import torch
+    from transformers import set_seed
+
+    usable = unsloth is not False and import_unsloth_first()
+    if unsloth and not usable:
+        raise RuntimeError("Unsloth cannot run here: it needs a CUDA device and `pip install unsloth` before TRL is used")
+    if usable:
+        trainee = _load_unsloth(policy, lora_r, lora_alpha, seed, max_length)
+    else:
+        set_seed(seed)
+        trainee = _load_plain(policy, lora_r, lora_alpha, "cuda" if torch.cuda.is_available() else "cpu")
+    where = torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU"
+    print(f"training with {trainee.path} LoRA r={lora_r} on {where}", file=sys.stderr)
+    return trainee
+
+
+def _load_plain(policy: str, lora_r: int, lora_alpha: int, device: str) -> Trainee:
+    from peft import LoraConfig, get_peft_model
+
+    from workbench.generate import load_checkpoint
+
+    model, tokenizer = load_checkpoint(policy, device=device)
+    config = LoraConfig(r=lora_r, lora_alpha=lora_alpha, lora_dropout=0.0, target_modules="all-linear", task_type="CAUSAL_LM")
+    return Trainee(get_peft_model(model, config), tokenizer, "plain")
+
+
+def _load_unsloth(policy: str, lora_r: int, lora_alpha: int, seed: int, max_length: int) -> Trainee:
+    import torch
+    from unsloth import FastLanguageModel
+
+    from workbench.generate import check_policy_name
+
+    check_policy_name(policy)
+    model, tokenizer = FastLanguageModel.from_pretrained(
+        policy,
+        max_seq_length=max_length,
+        dtype=torch.bfloat16,
+        load_in_4bit=False,
+        use_exact_model_name=True,
+        use_gradient_checkpointing=False,
+    )
+    model = FastLanguageModel.get_peft_model(
+        model,
+        r=lora_r,
+        lora_alpha=lora_alpha,
+        lora_dropout=0.0,
+        target_modules=LINEAR,
+        use_gradient_checkpointing=False,
+        random_state=seed,
+    )
+    tokenizer.padding_side = "left"
+    return Trainee(model, tokenizer, "unsloth")
