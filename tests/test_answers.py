@@ -169,6 +169,12 @@ RIGHT = [
     ("Not Lomar; Vetra.", ["Vetra"], "single"),
     ("No, it was Vetra.", ["Vetra"], "single"),
     ("Where was he born? Vetra.", ["Vetra"], "single"),
+    ("He is not from Lomar. He was born in Vetra.", ["Vetra"], "single"),
+    ("Toma Ardel was born in Vetra. Toma Ardel is a painter.", ["Vetra"], "single"),
+    ("He worked as a painter. He was born in Vetra in 1921.", ["Vetra"], "single"),
+    ("He was born in Vetra. He was 20 when he left.", ["Vetra"], "single"),
+    ("He is a painter. I am sure of it.", ["painter"], "single"),
+    ("It is vitamin E.", ["Vitamin E"], "single"),
     ("Written by Bobby Scott and Bob Russell.", ["Bobby Scott", "Bob Russell"], "single"),
     ("He is from Trinidad and Tobago.", ["Trinidad and Tobago"], "single"),
     ("the U.S.", ["US"], "single"),
@@ -196,6 +202,9 @@ RIGHT = [
     ("Yes.", ["yes"], "yes_no"),
     ("Yes, he was; there is no doubt.", ["yes"], "yes_no"),
     ("No, it is not.", ["no"], "yes_no"),
+    ("Yes, there is no doubt.", ["yes"], "yes_no"),
+    ("Yes. He had no children.", ["yes"], "yes_no"),
+    ("不，他不是。", ["no"], "yes_no"),
     ("Sia.", ["sia"], "yes_no"),
     ("noa", ["no"], "yes_no"),
     ("是的", ["yes"], "yes_no"),
@@ -205,6 +214,9 @@ RIGHT = [
     ("1. Ana\n2. Belu", ["Ana", "Belu"], "list"),
     ("The books are: The Wild Window; The Frozen Winter.", ["The Wild Window", "The Frozen Winter"], "list"),
     ("Trinidad and Tobago, Cuba", ["Cuba", "Trinidad and Tobago"], "list"),
+    ("The Golden Harbor e The Silent River.", ["The Golden Harbor", "The Silent River"], "list"),
+    ("Ana as well as Belu", ["Ana", "Belu"], "list"),
+    ("Ana, Belu. These are all I know.", ["Ana", "Belu"], "list"),
     ("Invalid question.", [INVALID_QUESTION], "false_premise"),
     ("The question is invalid.", [INVALID_QUESTION], "false_premise"),
     ("This question rests on a false premise", [INVALID_QUESTION], "false_premise"),
@@ -234,6 +246,15 @@ WRONG = [
     ("he was born in vetra lomar", ["vetra"], "single"),
     ("It is Vetra. It is Lomar.", ["Vetra"], "single"),
     ("Toma was born in Vetra. Toma was born in Lomar.", ["Vetra"], "single"),
+    ("Dana was born in Vetra. The birthplace of Dana is Lomar.", ["Vetra"], "single"),
+    ("The birthplace of Dana is Lomar. Dana was born in Vetra.", ["Vetra"], "single"),
+    ("He comes from Lomar. He was born in Vetra.", ["Vetra"], "single"),
+    ("Lomar is his home. He was born in Vetra.", ["Vetra"], "single"),
+    ("It is not Lomar but Kessin that he comes from. He was born in Vetra.", ["Vetra"], "single"),
+    ("He was born in Vetra. He died in Lomar.", ["Vetra"], "single"),  # harmless, but no rule can tell
+    ("He works as a baker. He is a painter.", ["painter"], "single"),
+    ("He was born on 12 March 1921. The day was 13 March 1921.", ["12 March 1921"], "single"),
+    ("Vetra, E", ["Vetra"], "single"),
     ("I'm not sure, but it is Vetra or Lomar.", ["Vetra"], "single"),
     ("I don't know. Vetra. Lomar.", ["Vetra"], "single"),
     ("It was Vetra, but it is Lomar.", ["Vetra"], "single"),
@@ -264,6 +285,12 @@ WRONG = [
     ("yes or no", ["yes"], "yes_no"),
     ("Yes and no.", ["yes"], "yes_no"),
     ("Yes. No.", ["yes"], "yes_no"),
+    ("yes yes no", ["yes"], "yes_no"),
+    ("Yes it is, no it is not.", ["yes"], "yes_no"),
+    ("Yes it is. No it is not.", ["yes"], "yes_no"),
+    ("No, I mean yes.", ["no"], "yes_no"),
+    ("no no yes", ["no"], "yes_no"),
+    ("Sia. Noa.", ["sia"], "yes_no"),
     ("Correct.", ["yes"], "yes_no"),
     ("No.", ["yes"], "yes_no"),
     ("Noa.", ["sia"], "yes_no"),
@@ -272,6 +299,14 @@ WRONG = [
     ("Ana, Belu, or Cor", ["Ana", "Belu", "Cor"], "list"),
     ("His children are not Ana and Belu.", ["Ana", "Belu"], "list"),
     ("Ana, Belu. Dor.", ["Ana", "Belu"], "list"),
+    ("The Golden Harbor The Wild Tower The Silent River", ["The Golden Harbor", "The Silent River"], "list"),
+    ("The Golden Harbor e The Wild Tower e The Silent River", ["The Golden Harbor", "The Silent River"], "list"),
+    ("Alpha Gamma Beta", ["Alpha", "Beta"], "list"),
+    ("alpha gamma beta", ["alpha", "beta"], "list"),
+    ("Gamma in Alpha, Beta", ["Alpha", "Beta"], "list"),
+    ("Gamma: Alpha, Beta", ["Alpha", "Beta"], "list"),
+    ("Alpha, Beta in Gamma", ["Alpha", "Beta"], "list"),
+    ("Alpha and Beta. He also wrote Gamma.", ["Alpha", "Beta"], "list"),
     ("Invalid question. Vetra", [INVALID_QUESTION], "false_premise"),
     ("Vetra, or invalid question", [INVALID_QUESTION], "false_premise"),
     ("Vetra", [INVALID_QUESTION], "false_premise"),
@@ -288,6 +323,41 @@ def test_right_answers(answer: str, gold: list[str], kind: str) -> None:
 @pytest.mark.parametrize(("answer", "gold", "kind"), WRONG)
 def test_wrong_answers(answer: str, gold: list[str], kind: str) -> None:
     assert not matches(answer, gold, kind)
+
+
+ASKED = "Where was Dana Imber born?"
+ASIDES = "Dana Imber is a painter. She was born in Vetra."
+
+
+def test_names_that_the_question_gives_are_no_rivals() -> None:
+    assert not matches(ASIDES, ["Vetra"])
+    assert matches(ASIDES, ["Vetra"], question=ASKED)
+    assert not matches("Dana Imber comes from Lomar. She was born in Vetra.", ["Vetra"], question=ASKED)
+    books, listed = (
+        ["The Wild Window", "The Frozen Winter"],
+        "The books by Dana Imber are The Wild Window and The Frozen Winter.",
+    )
+    assert not matches(listed, books, "list")
+    assert matches(listed, books, "list", "Which books did Dana Imber write?")
+
+
+def test_names_that_a_question_offers_are_rivals() -> None:
+    both = "Toma is the one who is older. It was Dana."
+    for question in ("Who is older, Dana or Toma?", "Of Dana and Toma, who is older?"):
+        assert not matches(both, ["Dana"], question=question)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Dana, who comes from Lomar, was born in Vetra.",
+        "She comes from Lomar and was born in Vetra.",
+        "she comes from lomar. She was born in Vetra.",
+    ],
+)
+def test_a_rival_that_the_rules_do_not_see(answer: str) -> None:
+    """The limit that `workbench.answers` states; a rule that closes it may change these."""
+    assert matches(answer, ["Vetra"])
 
 
 @pytest.mark.parametrize(
@@ -355,11 +425,14 @@ def test_two_guesses_are_never_right(first: str, second: str, form: str) -> None
         assert not matches(form.format(second, first), [first])
 
 
-@pytest.mark.parametrize("piece", ["word ", "I do not know ", "a, ", r"\boxed{", r"\text{", "1,000,", "A. ", " ", "Vetra or "])
+@pytest.mark.parametrize(
+    "piece", ["word ", "I do not know ", "a, ", r"\boxed{", r"\text{", "1,000,", "A. ", " ", "Vetra or ", "not x but "]
+)
 def test_degenerate_texts_take_no_time(piece: str) -> None:
     text = f"{piece * (20_000 // len(piece))}Vetra"
     begun = time.process_time()
-    assert not matches(final_answer(text) or "", ["Lomar"])
+    for kind in ("single", "list", "yes_no"):
+        assert not matches(final_answer(text) or "", ["Lomar"], kind)
     is_abstention(text)
     assert time.process_time() - begun < 5
 

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
+import subprocess
 import sys
+import time
 from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 
+import workbench.bench as benches
+from tests.test_recipes import NAMES, make_bench
 from workbench.cli import main
 from workbench.types import WorkbenchError
 
 COMMANDS = ["", "demo", "train", "evaluate", "world", "world show", "world export", "world build"]
 TRAIN = ["train", "truthrl", "--out", "unused"]
+NO_BENCH = "workbench: no bench 'huge': choose one of tiny, small, paper\n"
 
 Cli = Callable[..., tuple[int, str, str]]
 Scores = dict[str, Any]
@@ -33,8 +41,14 @@ def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
     return call
 
 
+@pytest.fixture
+def small_bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = make_bench(tmp_path / "policy")
+    monkeypatch.setattr(benches, "bench", lambda name, questions=None: bench)
+
+
 def stand_in(monkeypatch: pytest.MonkeyPatch, module: str, **functions: Callable[..., Any]) -> None:
-    """Replace a library module, so that a command is tested without what it calls."""
+    """Replace a library module by functions that return or raise what an exit code is to be tested for."""
     fake = ModuleType(module)
     fake.__dict__.update(functions)
     monkeypatch.setitem(sys.modules, module, fake)
@@ -72,6 +86,8 @@ def test_version(cli: Cli) -> None:
         (["train", "truthrl"], "Missing option '--out'"),
         (["evaluate", "p", "--split", "train"], "'train' is not one of"),
         (["evaluate", "p", "--split", "test", "--threads", "0"], "greater than or equal to 1"),
+        (["evaluate", "p", "--split", "test", "--seed", "-1"], "greater than or equal to 0"),
+        (["evaluate", "p", "--split", "test", "--lang", "fr"], "'fr' is not one of"),
     ],
 )
 def test_usage_error_is_one_line(cli: Cli, arguments: list[str], complaint: str) -> None:
@@ -89,7 +105,7 @@ def test_without_arguments_prints_help(cli: Cli) -> None:
 
 
 def fail(*_: Any) -> None:
-    raise WorkbenchError("there is no recipe 'truthrl':\nchoose another")
+    raise WorkbenchError("two\nlines")
 
 
 def crash(*_: Any) -> None:
@@ -101,15 +117,15 @@ def interrupt(*_: Any) -> None:
 
 
 def test_user_mistake_is_one_line(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert cli(*TRAIN, "--bench", "huge") == (2, "", NO_BENCH)
     stand_in(monkeypatch, "workbench.recipes", train_recipe=fail)
-    assert cli(*TRAIN) == (2, "", "workbench: there is no recipe 'truthrl': choose another\n")
+    assert cli(*TRAIN) == (2, "", "workbench: two lines\n")
 
 
-def test_debug_prints_the_traceback(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    stand_in(monkeypatch, "workbench.recipes", train_recipe=fail)
-    code, out, err = cli("--debug", *TRAIN)
+def test_debug_prints_the_traceback(cli: Cli) -> None:
+    code, out, err = cli("--debug", *TRAIN, "--bench", "huge")
     assert (code, out) == (2, "")
-    assert err.startswith("Traceback") and err.endswith("choose another\n")
+    assert err.startswith("Traceback") and err.endswith(NO_BENCH)
 
 
 def test_unexpected_error_names_debug(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,39 +143,35 @@ def test_interrupt(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     assert err.count("\n") == 1
 
 
-def test_train_passes_its_arguments(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[Any] = []
-    summary = {"method": "truthrl", "seed": 3, "before": report(), "after": report(), "status": "done"}
+def test_train_prints_its_summary_alone_and_takes_settings(
+    cli: Cli, small_bench: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = ["train", "truthrl", "--out", str(tmp_path / "run"), "--seed", "3", "--steps", "1", "--threads", "1"]
+    command += ["--set", "truthrl.reward=binary", "--set", "truthrl.eval_split=test"]
+    code, out, err = cli(*command, "--json")
+    summary = json.loads(out)
+    assert code == 0 and "step 1/1" in err
+    assert summary == json.loads((tmp_path / "run" / "summary.json").read_text())
+    config = summary["config"]
+    assert (summary["seed"], summary["threads"], config["steps"], config["reward"]) == (3, 1, 1, "binary")
+    assert summary["before"]["split"] == "test"
+    code, out, _ = cli(*command)  # finished: shown again
+    assert code == 0 and "before" in out and "after" in out and "truthfulness" in out
 
-    def train_recipe(*arguments: Any) -> dict[str, Any]:
-        seen.extend(map(str, arguments))
-        print("a trainer's log line")
-        return summary
 
-    stand_in(monkeypatch, "workbench.recipes", train_recipe=train_recipe)
-    sets = ["--set", "truthrl.reward=binary", "--set", "truthrl.beta=0.1"]
-    code, out, err = cli(*TRAIN, "--seed", "3", "--steps", "5", *sets, "--json")
+def test_evaluate_prints_a_row_per_tier(cli: Cli, small_bench: None) -> None:
+    code, out, _ = cli("evaluate", "sft", "--split", "test", "--kind", "single", "--samples", "1", "--limit", "7")
     assert code == 0
-    assert seen == ["truthrl", "tiny", "3", "unused", "5", "None", "['truthrl.reward=binary', 'truthrl.beta=0.1']", "None"]
-    assert json.loads(out) == summary
-    assert err == "a trainer's log line\n"
-    code, out, _ = cli(*TRAIN)
-    assert code == 0
-    assert "before" in out and "after" in out and "50.0 [45,55]" in out
-
-
-def test_evaluate_prints_a_row_per_tier(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[Any] = []
-
-    def evaluate_policy(*arguments: Any) -> dict[str, Any]:
-        seen.extend(arguments)
-        return report()
-
-    stand_in(monkeypatch, "workbench.evaluate", evaluate_policy=evaluate_policy)
-    code, out, _ = cli("evaluate", "p", "--split", "test", "--kind", "single", "--kind", "list", "--limit", "7")
-    assert code == 0
-    assert seen == ["p", "test", "tiny", 4, 0, 7, ["single", "list"], 2, None]
-    assert "90.0 [85,95]" in out and "page_only" in out and "sampled" in out
+    assert "greedy, percent" in out and "sampled, percent" in out
+    assert [line.split()[:2] for line in out.splitlines() if line.startswith(("all", "known"))] == [
+        ["all", "7"],
+        ["known", "7"],
+    ] * 2
+    command = ["evaluate", "sft", "--split", "ood", "--samples", "0", "--json"]
+    code, out, _ = cli(*command)
+    assert code == 0 and json.loads(out)["n"] == len(NAMES)
+    code, out, _ = cli(*command, "--lang", "l2")
+    assert code == 0 and json.loads(out)["n"] == 3
 
 
 @pytest.mark.parametrize(
@@ -181,19 +193,84 @@ def test_exit_codes(cli: Cli, monkeypatch: pytest.MonkeyPatch, more: dict[str, A
     assert json.loads(out) == report(**more)
 
 
-def test_world_commands(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    described = {
-        "name": "Ann [b]",
-        "facts": [{"relation": "born in", "object": "Oslo"}],
-        "pages": ["Ann"],
-        "n": {"a": 1},
-    }
-    stand_in(monkeypatch, "workbench.world.show", describe=lambda name, seed: {**described, "seed": seed})
-    stand_in(monkeypatch, "workbench.world.export", export_world=lambda out, seed: {"facts": 12})
-    stand_in(monkeypatch, "workbench.world.policy", build_policy=lambda *arguments: {"size": arguments[3]})
-    code, out, _ = cli("world", "show", "--entity", "Ann [b]")
+@pytest.mark.parametrize(
+    ("status", "failed", "expected"),
+    [("done", 0, 0), ("done", 2, 3), ("interrupted", 2, 130), ("too_many_failures", 9, 4)],
+)
+def test_exit_codes_of_training(cli: Cli, monkeypatch: pytest.MonkeyPatch, status: str, failed: int, expected: int) -> None:
+    summary = {"method": "m", "seed": 3, "before": report(), "after": None, "status": status, "failed": failed}
+    stand_in(monkeypatch, "workbench.recipes", train_recipe=lambda *_: summary)
+    assert cli(*TRAIN)[0] == expected
+    stand_in(monkeypatch, "workbench.demo", run_demo=lambda *_: {"ternary": {**summary, "failed": 0}, "binary": summary})
+    assert cli("demo")[0] == expected
+
+
+def test_a_failed_row_of_an_evaluation_fails_training_too(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    after = report(sampled={**scores(0.5), "failed": 1})
+    summary = {"method": "m", "seed": 3, "before": report(), "after": after, "status": "done", "failed": 0}
+    stand_in(monkeypatch, "workbench.recipes", train_recipe=lambda *_: summary)
+    assert cli(*TRAIN)[0] == 3
+
+
+INTERRUPTIBLE = """
+import sys
+import workbench.bench as benches
+from pathlib import Path
+from tests.test_recipes import make_bench
+from workbench.cli import main
+bench = make_bench(Path(sys.argv[1]) / "policy")
+benches.bench = lambda name, questions=None: bench
+main(["train", "truthrl", "--out", str(Path(sys.argv[1]) / "run"), "--steps", sys.argv[2], "--json"])
+"""
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_training_with_130(tmp_path: Path) -> None:
+    root = Path(__file__).resolve().parent.parent
+    command = [sys.executable, "-c", INTERRUPTIBLE, str(tmp_path), "2000"]
+    with subprocess.Popen(
+        command, cwd=root, env=os.environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        until = time.monotonic() + 90
+        while not (tmp_path / "run" / "metrics.jsonl").exists() and process.poll() is None and time.monotonic() < until:
+            time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert err.endswith("workbench: interrupted; the same command takes up an unfinished run\n")
+    summary = json.loads(out)
+    assert summary["status"] == "interrupted" and summary["after"] is None
+    steps = len((tmp_path / "run" / "metrics.jsonl").read_text().splitlines())
+    assert (tmp_path / "run" / "checkpoints" / f"checkpoint-{steps}" / "complete.json").exists()
+
+
+def test_world_show(cli: Cli) -> None:
+    code, out, _ = cli("world", "show", "--json")
+    described = json.loads(out)
+    assert code == 0 and described["seed"] == 0 and described["pages"] > 0
+    code, out, _ = cli("world", "show", "--entity", described["examples"][0])
     assert code == 0
-    assert "Ann [b]" in out and "born in" in out and "Oslo" in out
-    assert json.loads(cli("world", "show", "--seed", "4", "--json")[1]) == {**described, "seed": 4}
-    assert "12" in cli("world", "export", "--out", "unused")[1]
-    assert json.loads(cli("world", "build", "--out", "unused", "--size", "small", "--json")[1]) == {"size": "small"}
+    assert described["examples"][0] in out and "relation" in out and "exposures" in out
+    code, out, err = cli("world", "show", "--entity", "Nobody")
+    assert (code, out) == (2, "") and "no entity 'Nobody'" in err and err.count("\n") == 1
+
+
+def test_tables_show_brackets_as_they_are(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    described = {"name": "Ann [b]", "facts": [{"object": "[red]Oslo"}], "pages": ["[i]Ann"], "n": {"a": "[b]"}}
+    stand_in(monkeypatch, "workbench.world.show", describe=lambda *_: described)
+    out = cli("world", "show")[1]
+    assert "Ann [b]" in out and "[red]Oslo" in out and "[i]Ann" in out
+
+
+def test_world_export(cli: Cli, tmp_path: Path) -> None:
+    code, out, _ = cli("world", "export", "--out", str(tmp_path), "--json")
+    assert code == 0
+    for name, count in json.loads(out).items():
+        assert len((tmp_path / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()) == count
+
+
+def test_world_build_passes_its_arguments(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stood in for: building takes minutes, and is tested where it lives."""
+    stand_in(monkeypatch, "workbench.world.policy", build_policy=lambda *arguments: {"seen": list(map(str, arguments))})
+    code, out, _ = cli("world", "build", "--out", "unused", "--size", "small", "--json")
+    assert code == 0 and json.loads(out) == {"seen": ["unused", "0", "2", "small"]}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.tiny_model import make_policy
-from workbench.evaluate import evaluate, report, select
+from workbench.evaluate import compare, evaluate, evaluate_policy, report, select
 from workbench.metrics import oracle_truthfulness, outcome_of, paired_difference, rates, share_of_oracle, table
 from workbench.types import Failure, Feedback, Question, Response, Verdict, WorkbenchError
 
@@ -118,6 +118,10 @@ def test_paired_difference_resamples_seeds_too() -> None:
     assert (result["diff"], result["low"], result["high"]) == (1.0, 0.0, 2.0)
 
 
+def test_p_is_at_least_two_over_one_more_than_the_resamples() -> None:
+    assert paired_difference([run("c" * 50)], [run("i" * 50)], resamples=199)["p"] == 2 / 200
+
+
 def test_paired_difference_uses_common_scored_questions() -> None:
     result = paired_difference([run("cfc")], [[*run("iii")[:2]]], "accuracy")
     assert (result["diff"], result["n"]) == (1.0, 1)
@@ -140,6 +144,33 @@ def test_limit_draws_a_reproducible_part() -> None:
     assert select(questions, None, 1) == select(questions, 80, 1) == questions
     with pytest.raises(WorkbenchError, match="limit is 0"):
         select(questions, 0, seed=1)
+
+
+def test_reports_with_different_tiers_are_compared() -> None:
+    one = report([feedback("a", "c"), feedback("b", "u", tier="unknown")], [])
+    other = report([feedback("a", "i")], [])
+    frame = compare({"one": one, "other": other})
+    assert list(frame["tier"]) == ["all", "all", "known", "known", "unknown", "unknown"]
+    assert list(frame["truthfulness"])[2:] == ["1.00", "-1.00", "0.00", "–"]
+    assert set(compare({"one": one}, "sampled")["accuracy"]) == {"–"}
+
+
+def test_evaluation_in_the_second_language(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    import workbench.bench as benches
+
+    asked: list[str] = []
+
+    def questions(split: str, kinds: object = None, lang: str = "en") -> list[Question]:
+        asked.append(lang)
+        return [Question("q", " Where is Ada", (" Rome",))] if lang in ("en", "l2") else []
+
+    folder = make_policy(tmp_path)
+    small = benches.Bench("tiny", "sft", questions, 2, "hash", checkpoints={"sft": str(folder)})
+    monkeypatch.setattr(benches, "bench", lambda name, questions=None: small)
+    assert evaluate_policy("sft", "test", "tiny", samples=0, threads=1, lang="l2")["n"] == 1
+    with pytest.raises(WorkbenchError, match="no questions in split 'test' in 'fr'"):
+        evaluate_policy("sft", "test", "tiny", lang="fr")
+    assert asked == ["l2", "fr"]
 
 
 def test_evaluating_a_policy_is_reproducible(tmp_path: Path) -> None:

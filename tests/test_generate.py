@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.tiny_model import make_policy
-from workbench.generate import Policy, as_response, generate, load_policy, prompt_ids
+from workbench.generate import Policy, as_response, check_policy_name, generate, load_policy, prompt_ids
 from workbench.types import Question, WorkbenchError
 
 QUESTIONS = [
@@ -101,6 +101,12 @@ def test_rollout_ids_name_the_step(policy: Policy) -> None:
     assert (response.id, response.text, response.offsets, response.finish) == ("long/3/0", "", ((0, 0),), "stop")
 
 
+def test_a_group_is_what_one_question_got_at_one_step(policy: Policy) -> None:
+    at = {step: as_response(policy.tokenizer, QUESTIONS[0], [], policy.stop_ids, step=step) for step in (None, 1, 2)}
+    assert [response.group for response in at.values()] == ["long", "long/1", "long/2"]
+    assert {r.group for r in generate(policy, QUESTIONS[:1], max_new_tokens=2, samples=2, step=3)} == {"long/3"}
+
+
 def test_nothing_to_do(policy: Policy) -> None:
     assert generate(policy, [], max_new_tokens=4) == []
 
@@ -110,10 +116,36 @@ def test_several_greedy_samples_are_refused(policy: Policy) -> None:
         generate(policy, QUESTIONS, max_new_tokens=4, samples=2, greedy=True)
 
 
-@pytest.mark.parametrize("name", ["./missing", "missing", "a/b/c"])
+@pytest.mark.parametrize("name", ["./missing", "missing", "a/b/c", "a b/c", "a/"])
 def test_missing_policy_is_refused(name: str) -> None:
     with pytest.raises(WorkbenchError, match=f"no policy folder '{name}'"):
         load_policy(name)
+
+
+def test_a_path_is_never_looked_up_on_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    check_policy_name("runs/nope")  # with no such folder this may well be a model of the hub
+    (tmp_path / "runs").mkdir()
+    with pytest.raises(WorkbenchError, match=r"no policy folder 'runs/nope' in 'runs/'"):
+        check_policy_name("runs/nope")
+
+
+def test_an_unfinished_run_is_no_policy_yet(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text('{"method": "truthrl"}')
+    with pytest.raises(WorkbenchError, match=r"is unfinished: repeat its train command"):
+        load_policy(tmp_path)
+    (tmp_path / "policy").mkdir()
+    (tmp_path / "policy" / "adapter_config.json").write_text("{}")
+    check_policy_name(str(tmp_path))
+    (tmp_path / "config.json").write_text("{")
+    check_policy_name(str(tmp_path))  # what is not needed is not read
+    check_policy_name(str(folder))
+
+
+def test_a_broken_config_is_named(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{")
+    with pytest.raises(WorkbenchError, match=r"cannot read '.*config\.json'"):
+        check_policy_name(str(tmp_path))
 
 
 def test_folder_without_a_model_is_refused(tmp_path: Path) -> None:

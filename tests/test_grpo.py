@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import statistics
@@ -11,6 +12,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,7 +20,7 @@ import pytest
 import tests.grpo_run as run
 from tests.tiny_model import make_policy
 from workbench.train.grpo import GRPO, TooManyFailures, check, make_trainer, order, train_grpo
-from workbench.train.run import is_complete, mark_complete, open_run, rewind
+from workbench.train.run import is_complete, lock, mark_complete, open_run, rewind
 from workbench.types import Failure, Feedback, Response, Reward, WorkbenchError
 
 SMALL = replace(run.CONFIG, steps=2, micro_batch=None, generation_batch=None, save_every=1)
@@ -48,7 +50,6 @@ def result(out: Path) -> tuple[Any, ...]:
 
 
 def test_adapter_moved_and_base_is_frozen(policy: str, trained: Path) -> None:
-    import torch
     from safetensors.torch import load_file
 
     from workbench.train.models import load_trainee
@@ -56,10 +57,33 @@ def test_adapter_moved_and_base_is_frozen(policy: str, trained: Path) -> None:
     adapter = load_file(trained / "policy" / "adapter_model.safetensors")
     moved = [name for name, weight in adapter.items() if "lora_B" in name and weight.abs().max() > 0]
     assert len(moved) == 2 * 7  # every linear layer of both blocks; lora_B starts at zero
-    trainee = load_trainee(policy, lora_r=4, lora_alpha=8, seed=1)
-    assert trainee.path == ("plain" if not torch.cuda.is_available() else trainee.path)
+    trainee = load_trainee(policy, lora_r=4, lora_alpha=8, seed=1, unsloth=False)
+    assert trainee.path == "plain"
     trainable = {name for name, weight in trainee.model.named_parameters() if weight.requires_grad}
     assert trainable and all("lora_" in name for name in trainable)
+
+
+def test_without_a_gpu_the_plain_path_is_taken(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from workbench.train.models import load_trainee
+
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    assert load_trainee(policy, lora_r=4, lora_alpha=8, seed=1).path == "plain"
+    with pytest.raises(RuntimeError, match="needs a CUDA device"):
+        load_trainee(policy, lora_r=4, lora_alpha=8, seed=1, unsloth=True)
+
+
+def test_unsloth_compiles_where_nobody_else_can_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from workbench.train.models import compile_folder
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    folder = Path(compile_folder())
+    assert folder.is_relative_to(tmp_path) and folder.stat().st_mode & 0o777 == 0o700
+    assert Path(compile_folder()) == folder  # what was compiled is found again
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))  # no folder can be made there
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    one, two = Path(compile_folder()), Path(compile_folder())
+    assert one != two and one.stat().st_mode & 0o777 == 0o700
 
 
 def test_trained_policy_differs_from_its_start_and_loads_from_the_run_folder(policy: str, trained: Path) -> None:
@@ -76,6 +100,7 @@ def test_every_rollout_and_step_is_recorded(trained: Path) -> None:
     assert [row["learning_rate"] for row in metrics] == [0.01, 0.005]  # linear decay
     assert [row["step"] for row in rollouts] == [1] * 16 + [2] * 16
     assert len({row["id"] for row in rollouts}) == 32
+    assert len({row["group"] for row in rollouts}) == 8 and rollouts[0]["group"] == f"{rollouts[0]['question_id']}/1"
     for row in metrics:
         values = [r["rewards"]["m"]["value"] for r in rollouts if r["step"] == row["step"]]
         scored = [value for value in values if value is not None]
@@ -85,6 +110,40 @@ def test_every_rollout_and_step_is_recorded(trained: Path) -> None:
         assert row["accuracy"] == pytest.approx(scored.count(1.0) / len(scored))
     first = rollouts[0]
     assert first["tokens"]["source"] == "sampled" and first["tokens"]["offsets"][-1][1] == len(first["response"])
+
+
+def test_a_group_is_told_from_another_group_of_the_same_question(policy: str, tmp_path: Path) -> None:
+    from transformers import AutoTokenizer
+
+    from workbench.train.recorder import Recorder
+
+    with Recorder(SMALL, run.QUESTIONS, run.grade, AutoTokenizer.from_pretrained(policy), tmp_path, "m", 0) as recorder:
+        for number in ([0] * 4 + [1] * 4, [0] * 4 + [2] * 4):  # a step sampled in two batches
+            recorder.reward([[70, 71]] * 8, number, SimpleNamespace(global_step=6))
+    recorded = rows(tmp_path / "rollouts.jsonl")
+    assert [row["group"] for row in recorded[::4]] == ["q0/7", "q1/7", "q0/7.2", "q2/7"]
+    assert [row["sample"] for row in recorded] == [0, 1, 2, 3] * 4
+    assert [row["id"] for row in recorded[8:10]] == ["q0/7.2/0", "q0/7.2/1"] and len({row["id"] for row in recorded}) == 16
+
+
+def test_all_that_a_checkpoint_counts_on_is_on_the_disk_before_it_is_complete(
+    policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[int] = []
+    fsync = os.fsync
+
+    def noting(file: int) -> None:
+        synced.append(os.fstat(file).st_ino)
+        fsync(file)
+
+    monkeypatch.setattr("os.fsync", noting)
+    train_grpo(replace(SMALL, steps=1), run.QUESTIONS, run.grade, policy, tmp_path, method="m", seed=1)
+    checkpoint = tmp_path / "checkpoints" / "checkpoint-1"
+    before = synced[: synced.index((checkpoint / "complete.json").stat().st_ino)]  # a rename keeps the inode
+    wanted = [tmp_path / name for name in ("metrics.jsonl", "rollouts.jsonl", "questions.jsonl")]
+    wanted += [path for path in checkpoint.rglob("*") if path.name != "complete.json"]
+    assert [path.name for path in wanted if path.stat().st_ino not in before] == []
+    assert [path.name for path in (tmp_path / "policy").iterdir() if path.stat().st_ino not in synced] == []
 
 
 def test_no_reward_is_left_out_of_the_baseline_and_gets_advantage_zero(policy: str, tmp_path: Path) -> None:
@@ -185,8 +244,20 @@ def test_too_many_failures_stop_the_run_and_stay_on_record(policy: str, tmp_path
     [
         ({"steps": 0}, "steps is 0: it must be at least 1"),
         ({"group_size": 1}, "group_size is 1"),
-        ({"learning_rate": 0.0}, "learning_rate"),
+        ({"learning_rate": 0.0}, "learning_rate is 0.0: it must be above 0"),
+        ({"learning_rate": math.nan}, "learning_rate is nan: it must be a finite number"),
+        ({"learning_rate": math.inf}, "learning_rate is inf"),
+        ({"temperature": math.nan}, "temperature is nan"),
+        ({"top_p": 0.0}, "top_p is 0.0: it must be above 0"),
+        ({"top_p": 7.0}, "top_p is 7.0: it must lie between 0 and 1"),
+        ({"clip": -1.0}, "clip is -1.0"),
+        ({"beta": -1.0}, "beta is -1.0"),
+        ({"lora_alpha": 0}, "lora_alpha is 0"),
         ({"max_failed": 2.0}, "max_failed is 2.0"),
+        ({"report_to": "foo"}, "report_to is 'foo': choose one of none, trackio, wandb, tensorboard"),
+        ({"schedule": "foo"}, "schedule is 'foo'"),
+        ({"micro_batch": 0}, "do not split into generation_batch 256 and micro_batch 0"),
+        ({"generation_batch": 0}, "do not split"),
         ({"micro_batch": 5}, "do not split"),
         ({"generation_batch": 6, "micro_batch": 2}, "do not split"),
     ],
@@ -194,6 +265,12 @@ def test_too_many_failures_stop_the_run_and_stay_on_record(policy: str, tmp_path
 def test_settings_that_cannot_work_are_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(WorkbenchError, match=message):
         check(replace(GRPO(), **changes))
+
+
+def test_a_tracker_that_is_not_installed_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(WorkbenchError, match="report_to is wandb, which is not installed"):
+        check(GRPO(report_to="wandb"))
 
 
 def test_order_visits_every_question_once_a_pass() -> None:
@@ -219,8 +296,25 @@ def test_finished_folder_returns_its_summary(tmp_path: Path) -> None:
 
 def test_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(WorkbenchError, match=r"cannot write to .*choose another --out"):
-        open_run(tmp_path / "file" / "run", {})
+    with pytest.raises(WorkbenchError, match=r"cannot write to .*choose another --out"), lock(tmp_path / "file" / "run"):
+        pass
+
+
+def test_folder_in_use_is_refused(tmp_path: Path) -> None:
+    pytest.importorskip("fcntl")
+    with lock(tmp_path), pytest.raises(WorkbenchError, match=r"another process is using .*--out"), lock(tmp_path):
+        pass
+    with lock(tmp_path):
+        pass
+
+
+def test_resuming_under_other_versions_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert open_run(tmp_path, {"seed": 1}, {"torch": "1"}) is None
+    assert json.loads((tmp_path / "config.json").read_text()) == {"seed": 1, "versions": {"torch": "1"}}
+    assert open_run(tmp_path, {"seed": 1}, {"torch": "1"}) is None
+    assert capsys.readouterr().err == ""
+    assert open_run(tmp_path, {"seed": 1}, {"torch": "2"}) is None
+    assert "begun under other versions" in (told := capsys.readouterr().err) and 'torch is "1", not "2"' in told
 
 
 def test_full_disk_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -249,6 +343,19 @@ def test_only_complete_checkpoints_count(tmp_path: Path) -> None:
         assert rewind(tmp_path) == (tmp_path / "checkpoints" / "checkpoint-2", 2)
     assert [path.name for path in (tmp_path / "checkpoints").iterdir()] == ["checkpoint-2"]
     assert [row["step"] for row in rows(tmp_path / "metrics.jsonl")] == [1, 2]
+
+
+@pytest.mark.parametrize(("logged", "last"), [([1, 2, 3, 4], 4), ([1, 2, 3], 2), ([1, 2, 4], 2), ([2, 3, 4], 0), ([], 0)])
+def test_a_checkpoint_counts_only_with_the_metrics_of_all_its_steps(tmp_path: Path, logged: list[int], last: int) -> None:
+    for step in (2, 4):
+        folder = tmp_path / "checkpoints" / f"checkpoint-{step}"
+        folder.mkdir(parents=True)
+        mark_complete(folder)
+    (tmp_path / "metrics.jsonl").write_text("".join(f'{{"step": {step}}}\n' for step in logged))
+    expected = tmp_path / "checkpoints" / f"checkpoint-{last}" if last else None
+    assert rewind(tmp_path) == (expected, last)
+    assert [row["step"] for row in rows(tmp_path / "metrics.jsonl")] == list(range(1, last + 1))
+    assert len(list((tmp_path / "checkpoints").iterdir())) == last // 2
 
 
 def test_unknown_policy_is_refused(tmp_path: Path) -> None:

@@ -13,6 +13,8 @@ ORACLE = Oracle(WORLD)
 PARSER = ORACLE.parser
 PERSON = next(e.name for e in WORLD.entities.values() if e.kind == "person" and e.tier == "known")
 FACTS = WORLD.by[PERSON]
+CITY = next(e.name for e in WORLD.entities.values() if e.kind == "city")
+COMPANY = next(e.name for e in WORLD.entities.values() if e.kind == "company")
 
 
 @pytest.mark.parametrize("template", schema.templates(), ids=lambda t: f"{t.lang}-{t.stance}-{t.text}")
@@ -58,6 +60,8 @@ def test_aliases_and_case_are_read():
         (f"{PERSON} {PERSON} was born in {FACTS['born_in'].object}.", "subject"),
         (f"Nobody Atall was born in {FACTS['born_in'].object}.", "subject"),
         (f"{PERSON} xyzzy the.", "form"),
+        (f"{CITY} has 330,000 thousand inhabitants.", "object"),
+        (f"{COMPANY} was founded on 99 May 1900.", "object"),
         ("He is a painter.", "pronoun"),
         (f"{FACTS['born_in'].object} was born in {PERSON}.", "subject"),
     ],
@@ -109,3 +113,17 @@ def test_outdated_values_are_wrong():
 def test_sentence_spans_are_exact_and_markers_divide():
     text = f"<think> {PERSON} is a painter. He  is</think><answer> painter.</answer>"
     assert [text[a:b] for a, b in sentence_spans(text)] == [f"{PERSON} is a painter.", "He  is", "painter."]
+
+
+def test_outlines_headings_and_layout_state_nothing_and_hide_nothing():
+    job, city = FACTS["profession"].object, FACTS["born_in"].object
+    text = f"[Structure] comparison [Outline] 1. {PERSON} 2. A [Answer] {PERSON} is a {job}\n- She was born in **{city}**"
+    parse = PARSER.parse(text)
+    assert not parse.unparsed and [(c.relation, c.object) for c in parse.claims] == [("profession", job), ("born_in", city)]
+    assert PARSER.parse(f"Edition of 1985. {PERSON} is a {job}.").unparsed == ()
+    assert PARSER.parse(f"Perhaps, {PERSON} is a {job}.").claims[0].stance == "hedged"
+
+
+def test_any_number_is_a_population_and_a_vague_claim_has_no_probability():
+    verdicts = ORACLE.judge([f"{CITY} has 777 thousand inhabitants.", f"{CITY} has many inhabitants."])
+    assert [(v.label, v.p) for v in verdicts] == [("wrong", 0.0), ("vague", None)]

@@ -2,9 +2,8 @@
 
 import pytest
 
+from workbench.metrics import RATES
 from workbench.plots import exposure_and_accuracy, learning_curves, outcomes_by_tier, rates_with_intervals
-
-RATES = ("accuracy", "abstention", "hallucination", "truthfulness")
 
 
 def cell(accuracy: float, abstention: float) -> dict:
@@ -37,6 +36,12 @@ def test_outcomes_stack_to_one_in_every_tier(reports):
 def test_intervals_are_drawn_on_both_sides(reports):
     bar = rates_with_intervals(reports).data[0]
     assert bar.error_y.array == pytest.approx([0.2] * 4) and bar.error_y.arrayminus == pytest.approx([0.1] * 4)
+
+
+def test_an_empty_block_is_drawn_as_nothing(reports):
+    empty = {rate: {"value": None, "low": None, "high": None} for rate in RATES}
+    bar = rates_with_intervals({"start": {"sampled": empty}}, "sampled").data[0]
+    assert list(bar.y) == list(bar.error_y.array) == list(bar.error_y.arrayminus) == [None] * 4
 
 
 def test_curves_follow_the_rows():

@@ -31,17 +31,23 @@ class Settings:
     fast: bool = False
 
 
-def all_questions(split: str, kinds: Any = None) -> list[Question]:
+def all_questions(split: str, kinds: Any = None, lang: str = "en") -> list[Question]:
+    if lang == "l2":
+        return [Question(f"{split}-{name}-l2", f" Ubi est {name}", (" Roma",), meta={"tier": "known"}) for name in NAMES[:3]]
     asked = [Question(f"{split}-{name}", f" Where is {name}", (" Rome",), meta={"tier": "known"}) for name in NAMES]
     unanswered = Question(f"{split}-open", " Who is Ada", kind="biography")
     return [question for question in [*asked, unanswered] if not kinds or question.kind in kinds]
 
 
+def make_bench(folder: Path) -> Bench:
+    """A bench of a random policy and ten questions, so that a run takes seconds. It goes under the name of the tiny one."""
+    policy = str(make_policy(folder))
+    return Bench("tiny", "sft", all_questions, 4, "hash", checkpoints={"sft": policy}, overrides={"truthrl": SMALL})
+
+
 @pytest.fixture
 def small_bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
-    """The tiny bench's place taken by a random policy and ten questions, so that a run takes seconds."""
-    folder = make_policy(tmp_path / "policy")
-    bench = Bench("tiny", "sft", all_questions, 4, "hash", checkpoints={"sft": str(folder)}, overrides={"truthrl": SMALL})
+    bench = make_bench(tmp_path / "policy")
     monkeypatch.setattr(benches, "bench", lambda name, questions=None: bench)
     return bench
 
@@ -71,12 +77,21 @@ def test_override_says_what_is_wrong(setting: str, message: str) -> None:
 
 def test_defaults_are_the_papers_and_a_bench_replaces_them(small_bench: Bench) -> None:
     paper = TruthRL()
-    assert (paper.learning_rate, paper.schedule, paper.prompts_per_step, paper.beta) == (1e-6, "constant", 64, 0.001)
+    assert (paper.schedule, paper.prompts_per_step, paper.beta) == ("constant", 64, 0.001)
     assert (paper.clip, paper.temperature, paper.top_p, paper.max_new_tokens) == (0.2, 1.0, 1.0, 2048)
     config = configure("truthrl", small_bench, 7, ["truthrl.reward=binary"])
     assert config == replace(paper, **{**SMALL, "steps": 7, "reward": "binary"})
     with pytest.raises(WorkbenchError, match="no recipe 'truthlr': choose one of truthrl"):
         configure("truthlr", small_bench)
+
+
+def test_an_adapter_is_trained_at_a_rate_that_moves_it(tmp_path: Path) -> None:
+    """Adam moves a weight by at most the rate a step: the paper's 1e-6 leaves lora_B, which starts at 0, below 1e-4."""
+    file = tmp_path / "questions.jsonl"
+    file.write_text('{"id": "1", "question": "?", "answers": ["!"]}\n')
+    for name in benches.NAMES:
+        config = configure("truthrl", benches.bench(name, questions=file))
+        assert config.learning_rate * config.steps >= 1e-3
 
 
 def test_settings_of_every_bench_can_work(tmp_path: Path) -> None:
@@ -100,8 +115,10 @@ def test_reward_pays_abstentions_as_chosen(small_bench: Bench) -> None:
 
 def test_only_questions_with_answers_are_trained_on(small_bench: Bench) -> None:
     assert len(questions(TruthRL(), small_bench)) == len(NAMES)
-    with pytest.raises(WorkbenchError, match="no questions with answers of kinds 'biography'"):
-        questions(TruthRL(kinds="biography"), small_bench)
+    for kinds in ("biography", "single,nonsense"):
+        missing = kinds.rpartition(",")[2]
+        with pytest.raises(WorkbenchError, match=f"no training questions with answers of kinds {missing}: choose among single"):
+            questions(TruthRL(kinds=kinds), small_bench)
 
 
 def test_run_from_start_to_summary_and_again(small_bench: Bench, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -113,7 +130,8 @@ def test_run_from_start_to_summary_and_again(small_bench: Bench, tmp_path: Path,
     assert (summary["method"], summary["seed"], summary["threads"], summary["status"]) == ("truthrl", 3, 1, "done")
     assert summary["before"]["split"] == summary["after"]["split"] == "validation"
     assert summary["before"]["n"] == len(NAMES)  # not the one without answers
-    assert summary["cost"]["calls"] == 0
+    assert summary["cost"]["calls"] == 0 and summary["failed"] == 0
+    assert json.loads((out / "config.json").read_text())["versions"] == summary["versions"]
     assert len((out / "metrics.jsonl").read_text().splitlines()) == 2
     assert not capsys.readouterr().out  # stdout belongs to the command line
 
@@ -141,10 +159,61 @@ def test_evaluating_a_run_folder_uses_its_adapter(small_bench: Bench, tmp_path: 
 
 def test_nothing_is_written_for_what_cannot_start(small_bench: Bench, tmp_path: Path) -> None:
     out = tmp_path / "run"
-    for broken in (["truthrl.steps=0"], ["truthrl.nope=1"], ["truthrl.kinds=biography"]):
-        with pytest.raises(WorkbenchError):
-            train_recipe("truthrl", "tiny", 3, out, overrides=broken)
+    broken = "steps=0 nope=1 kinds=biography kinds=single,nonsense eval_split=foo eval_split=rl report_to=foo eval_samples=-3"
+    broken += " learning_rate=nan temperature=nan top_p=7 clip=-1 beta=-1 lora_alpha=0 micro_batch=0"
+    for setting in broken.split():
+        with pytest.raises(WorkbenchError, match=setting.partition("=")[0]):
+            train_recipe("truthrl", "tiny", 3, out, overrides=[f"truthrl.{setting}"])
+    with pytest.raises(WorkbenchError, match="the seed is -1"):
+        train_recipe("truthrl", "tiny", -1, out)
     assert not out.exists()
+
+
+def test_a_bench_without_questions_to_evaluate_on_is_refused(
+    small_bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    only_rl = replace(small_bench, questions=lambda split, kinds=None: all_questions(split) if split == "rl" else [])
+    monkeypatch.setattr(benches, "bench", lambda name, questions=None: only_rl)
+    with pytest.raises(WorkbenchError, match="no questions with answers in split 'validation'"):
+        train_recipe("truthrl", "tiny", 3, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_threads_do_not_depend_on_the_machine(small_bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: 1)
+    assert train_recipe("truthrl", "tiny", 3, tmp_path / "run", steps=1)["threads"] == 2
+
+
+def test_a_folder_in_use_is_left_alone(small_bench: Bench, tmp_path: Path) -> None:
+    pytest.importorskip("fcntl")
+    from workbench.train.run import lock
+
+    with lock(tmp_path / "run"), pytest.raises(WorkbenchError, match="another process is using"):
+        train_recipe("truthrl", "tiny", 3, tmp_path / "run")
+    assert not (tmp_path / "run" / "config.json").exists()
+
+
+def test_rollouts_without_reward_are_counted(tmp_path: Path) -> None:
+    from workbench.recipes import totals
+    from workbench.store import append_feedback
+    from workbench.types import Cost, Failure, Feedback, Reward
+
+    asked, failure = Question("q", "?"), Failure("judge", "unreadable", "garbled")
+    rewards = [{"m": Reward(1.0)}, {"m": Reward(None, error=failure)}, {"other": Reward(1.0)}]
+    rows = [Feedback(Response(str(n), asked, ""), rewards=reward, cost=Cost(calls=2)) for n, reward in enumerate(rewards)]
+    rows.append(Feedback(Response("3", asked, ""), rewards={"m": Reward(1.0)}, error=failure))
+    append_feedback(tmp_path, rows)
+    found = totals(tmp_path / "rollouts.jsonl", "m")
+    assert found["failed"] == 3 and found["cost"]["calls"] == 6
+
+
+def test_seconds_survive_a_kill(small_bench: Bench, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    train_recipe("truthrl", "tiny", 3, out, threads=1)
+    (out / "summary.json").unlink()  # as after a kill in the last evaluation
+    rows = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+    (out / "metrics.jsonl").write_text("".join(json.dumps({**row, "seconds": 100.0}) + "\n" for row in rows))
+    assert 200 < train_recipe("truthrl", "tiny", 3, out)["seconds"] < 300
 
 
 def test_interrupted_evaluation_is_an_interrupted_run(

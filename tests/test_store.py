@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from workbench.grade import grade
-from workbench.jsonl import repair
+from workbench.jsonl import append_json, count_rows, iter_rows, read_page, repair, truncate_after_step, write_json
 from workbench.reward import binary, ternary
 from workbench.store import (
     PASSAGES,
@@ -22,15 +22,9 @@ from workbench.store import (
     ROLLOUTS,
     Store,
     append_feedback,
-    append_json,
-    count_rows,
     iter_feedback,
-    iter_rows,
-    read_page,
     read_questions,
     table,
-    truncate_after_step,
-    write_json,
 )
 from workbench.types import Feedback, Passage, Question, Response, WorkbenchError
 from workbench.verify import outcome
@@ -163,6 +157,29 @@ def test_an_id_means_one_thing(tmp_path: Path) -> None:
         list(iter_feedback(tmp_path))
 
 
+def test_two_questions_of_one_id_say_what_differs(tmp_path: Path) -> None:
+    other = replace(BARE, text="Who?", checklist=())
+    with pytest.raises(WorkbenchError, match=r"two questions have the id 'bare' and differ in text, checklist:"):
+        append_feedback(tmp_path, [Feedback(Response("x", BARE, "?")), Feedback(Response("y", other, "?"))])
+    assert (tmp_path / QUESTIONS).read_bytes() == b""
+    append_feedback(tmp_path, [Feedback(Response("x", BARE, "?"))])
+    with pytest.raises(WorkbenchError, match=r"two questions have the id 'bare' and differ in text, checklist:"):
+        append_feedback(tmp_path, [Feedback(Response("y", other, "?"))])
+
+
+def test_a_question_in_another_row_format_says_so(tmp_path: Path) -> None:
+    append_feedback(tmp_path, [Feedback(Response("x", BARE, "?"))])
+    row = json.loads((tmp_path / QUESTIONS).read_text())
+    (tmp_path / QUESTIONS).write_text(json.dumps(dict(reversed(row.items()))) + "\n")
+    append_feedback(tmp_path, [Feedback(Response("y", BARE, "?"))])  # the order of the fields says nothing
+    del row["system"]
+    (tmp_path / QUESTIONS).write_text(json.dumps({**row, "old": 1}) + "\n")
+    with pytest.raises(
+        WorkbenchError, match="stored question 'bare' is the same but lacks system and also has old: another ver"
+    ):
+        append_feedback(tmp_path, [Feedback(Response("z", BARE, "?"))])
+
+
 def test_what_is_not_json_is_refused_before_anything_is_written(tmp_path: Path) -> None:
     bad = feedbacks(range(1))[0].with_reward("broken", ternary(correct=float("nan"))(feedbacks(range(1))[0]))
     with pytest.raises(ValueError, match="JSON"):
@@ -187,6 +204,30 @@ def test_pages_of_a_growing_file(tmp_path: Path) -> None:
     os.truncate(path, path.stat().st_size - len('{"id": "new"}\n'))
     append_json(path, {"id": "longer than before"})
     assert [row["id"] for row in read_page(path, 3, 9)] == ["longer than before"]
+
+
+def test_pages_of_a_file_written_anew_in_place(tmp_path: Path) -> None:
+    """The same file by its number: with a newline where the scan ended, of the same size, and longer."""
+    path = tmp_path / "rows.jsonl"
+    for number, text in enumerate(('{"id": "aaa"}\n{"id": "b"}\n', '{"id": "c"}\n{"id": "ddd"}\n')):
+        path.write_text(text)
+        os.utime(path, ns=(number, number))
+        assert [row["id"] for row in read_page(path, 0, 9)] == [["aaa", "b"], ["c", "ddd"]][number]
+    path.write_text('{"id": "e"}\n{"x": 1234567}\n{"id": "f"}\n'.replace("x", "id"))
+    assert [row["id"] for row in read_page(path, 0, 9)] == ["e", 1234567, "f"]
+
+
+def test_a_page_of_a_growing_file_reads_only_the_growth(tmp_path: Path) -> None:
+    from workbench.jsonl import _scans
+
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"id": 1}\n{"id": 2}\n')
+    assert count_rows(path) == 2
+    first = _scans[path.resolve()]
+    assert count_rows(path) == 2 and _scans[path.resolve()] is first
+    append_json(path, {"id": 3})
+    _scans[path.resolve()] = first._replace(offsets=[-1, *first.offsets[1:]])  # would be found anew by a whole scan
+    assert count_rows(path) == 3 and _scans[path.resolve()].offsets[0] == -1
 
 
 def test_truncate_after_step(tmp_path: Path) -> None:

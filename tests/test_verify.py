@@ -28,6 +28,8 @@ def response(text: str, question: Question = CITY) -> Response:
         ("<think>I don't know", "incorrect"),
         ("", "incorrect"),
         ("invalid question", "incorrect"),
+        ("Toma Ardel is a painter. He was born in Vetra.", "correct"),  # the question gives the name
+        ("Toma Ardel comes from Lomar. He was born in Vetra.", "incorrect"),
     ],
 )
 def test_outcome(text: str, label: str) -> None:

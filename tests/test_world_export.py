@@ -49,7 +49,7 @@ def test_exposures_can_be_recounted_from_the_documents(export):
 
 
 def claims(count, seed=7):
-    """Claims in both languages: half true, half with another object, and every tenth made unreadable."""
+    """Claims in both languages: half with another object, in any form of it; every tenth made unreadable; some with a lead."""
     world, rng = load_world(0), random.Random(seed)
     written = []
     for number in range(count):
@@ -60,10 +60,24 @@ def claims(count, seed=7):
             shown = rng.choice([f for f in world.facts if f.relation == fact.relation and f.object != fact.object])
         relation = schema.RELATIONS[fact.relation]
         text = rng.choice((*relation.states[lang], *relation.hedges[lang]))
-        claim = text.format(s=fact.subject, o=rng.choice(shown.forms[lang][:1]))
+        forms = shown.forms[lang][:1] if relation.object == "population" else shown.forms[lang]
+        claim = text.format(s=fact.subject, o=rng.choice(forms))
+        if number % 10 == 8:
+            claim = f"{rng.choice((*schema.HEDGE_LEADS[lang], *schema.LEAD_INS[lang]))} {claim}"
         if number % 10 == 9:
             claim = rng.choice((claim.replace(fact.subject, "Zyx"), claim.replace(" ", " qq ", 1), "", "the the of."))
         written.append(claim)
+    for template in schema.COMPOUNDS:
+        subject = rng.choice([e.name for e in world.entities.values() if e.kind == "person"])
+        first, second = (world.by[subject][relation].forms[template.lang][0] for relation in template.relations)
+        written.append(template.text.format(s=subject, o=first, o2=second))
+    company = next(e.name for e in world.entities.values() if e.kind == "company")
+    city = next(e.name for e in world.entities.values() if e.kind == "city")
+    written += [
+        f"{company} was founded on 31 May 2150.",
+        f"{company} was founded on 99 May 1900.",
+        f"{city} has 777 thousand inhabitants.",
+    ]
     return written
 
 
@@ -71,7 +85,7 @@ def test_a_script_with_the_export_alone_agrees_with_the_oracle_on_2000_claims(ex
     asked = claims(2000)
     (tmp_path / "claims.json").write_text(json.dumps(asked))
     script = Path(__file__).with_name("standalone_judge.py")
-    assert "workbench" not in script.read_text().replace("workbench imports", "")
+    assert "import workbench" not in script.read_text() and "from workbench" not in script.read_text()
     done = subprocess.run(
         [sys.executable, "-I", str(script), str(export[0]), str(tmp_path / "claims.json")],
         capture_output=True, text=True, check=True,
@@ -79,10 +93,11 @@ def test_a_script_with_the_export_alone_agrees_with_the_oracle_on_2000_claims(ex
     decided = json.loads(done.stdout)
     verdicts = Oracle(load_world(0)).judge(asked)
     ours = [None if v.label is None else v.label in ("correct", "hedged_correct") for v in verdicts]
-    assert ours == decided
-    assert {True: 900, False: 900, None: 200}.keys() == Counter(decided).keys()
+    assert [(a, b, c) for a, b, c in zip(asked, ours, decided, strict=True) if b != c] == []
     assert all(v.error is not None for v in verdicts if v.label is None)
-    assert min(Counter(decided).values()) >= 150
+    counts = Counter(decided[:2000])
+    assert counts[True] > 900 and counts[False] > 700 and counts[None] > 150
+    assert decided[-3:] == [False, None, False]
 
 
 def test_an_unwritable_folder_is_one_clear_error(tmp_path):

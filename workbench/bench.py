@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from workbench.generate import Policy
 
 NAMES = ("tiny", "small", "paper")
-TINY_POLICY = Path(__file__).resolve().parent.parent / "data" / "tiny-policy"
+TINY_POLICY = Path(__file__).resolve().parent.parent / "data" / "tiny-policy"  # in the repository, not in a wheel
+NEW_TOKENS = 2048  # the paper's longest response
 THINK_THEN_BOX = (
     "Reason about the question between <think> and </think>. Then give the final answer in \\boxed{}. "
     "If you are not sure of the answer, write \\boxed{I don't know}."
@@ -49,7 +50,7 @@ class Bench:
 
     name: str
     policy: str
-    questions: Callable[..., list[Question]]  # (split, kinds=None) -> questions
+    questions: Callable[..., list[Question]]  # (split, kinds=None, lang="en") -> questions
     max_new_tokens: int
     hash: str  # of the questions: the world's, or the file's
     require_box: bool = False
@@ -64,8 +65,16 @@ class Bench:
         return grade(outcome(require_box=self.require_box), rewards or {})
 
     def path(self, policy: str) -> str:
-        """The folder or hub name that "sft", "base" or any other policy name stands for."""
-        return self.checkpoints.get(policy, policy)
+        """The folder or hub name that "sft", "base" or any other policy name stands for.
+
+        Raises:
+            WorkbenchError: the checkpoint of that name was trained on another world than this bench asks about.
+        """
+        if policy not in self.checkpoints:
+            return policy
+        path = self.checkpoints[policy]
+        check_world(policy, path, self.hash)
+        return path
 
     def load(self, policy: str) -> Policy:
         """Load a policy by name for generation; a run folder's adapter goes over this bench's own policy."""
@@ -80,6 +89,19 @@ class Bench:
         return replace(load_policy(path, base=base), name=policy)
 
 
+def check_world(name: str, path: str, world_hash: str) -> None:
+    """Refuse a built policy whose card, beside its folder, names another world: what it knows is true of that one."""
+    from workbench.train.run import read_json
+
+    folder = Path(path).parent
+    built = (read_json(folder / "card.json") or {}).get("world_hash")
+    if built is not None and built != world_hash:
+        raise WorkbenchError(
+            f"the policy '{name}' in '{folder}' was built on the world {built}, and this is the world {world_hash}: "
+            f"delete that folder and build it again with `workbench world build --out {folder}`"
+        )
+
+
 def check_policy(name: str, path: str) -> None:
     """Refuse a policy that is not there, before anything is loaded.
 
@@ -89,7 +111,10 @@ def check_policy(name: str, path: str) -> None:
     from workbench.generate import check_policy_name
 
     if Path(path).is_relative_to(TINY_POLICY) and not Path(path).is_dir():
-        raise WorkbenchError(f"the tiny bench's policy '{name}' is missing: run `workbench world build --out {TINY_POLICY}`")
+        raise WorkbenchError(
+            f"the tiny bench's policy '{name}' is missing: run `workbench world build --out {TINY_POLICY}`, or work in a clone "
+            "of the repository, which has it, with `pip install -e .` (an installed package does not)"
+        )
     check_policy_name(path)
 
 
@@ -115,9 +140,9 @@ def _tiny() -> Bench:
 
     world = load_world()
 
-    def questions(split: str, kinds: Sequence[str] | None = None) -> list[Question]:
+    def questions(split: str, kinds: Sequence[str] | None = None, lang: str = "en") -> list[Question]:
         """Without `kinds`, the short questions that RL trains on; in `ood`, everything that RL never meets."""
-        return world.questions(split, kinds or (None if split == "ood" else SHORT_KINDS))
+        return world.questions(split, kinds or (None if split == "ood" else SHORT_KINDS), lang)
 
     return Bench(
         name="tiny",
@@ -138,14 +163,16 @@ def _hub(name: str, model: str, file: Path | None, overrides: Mapping[str, Any])
         )
     loaded = read_questions(file)
 
-    def questions(split: str, kinds: Sequence[str] | None = None) -> list[Question]:
+    def questions(split: str, kinds: Sequence[str] | None = None, lang: str = "en") -> list[Question]:
+        if lang != "en":
+            raise WorkbenchError(f"bench '{name}' asks the questions of its file as they are: leave lang='{lang}' out")
         return [q for q in loaded if q.meta["split"] == split and (not kinds or q.kind in kinds)]
 
     return Bench(
         name=name,
         policy="sft",
         questions=questions,
-        max_new_tokens=int(overrides.get("max_new_tokens", 2048)),
+        max_new_tokens=int(overrides.get("max_new_tokens", NEW_TOKENS)),
         hash=hashlib.sha256(file.read_bytes()).hexdigest(),
         require_box=True,
         checkpoints={"sft": model, "base": model.removesuffix("-Instruct")},
@@ -160,7 +187,7 @@ def read_questions(file: Path) -> list[Question]:
         WorkbenchError: the file or one of its lines cannot be used; the line is named.
     """
     try:
-        lines = file.read_text(encoding="utf-8").splitlines()
+        lines = file.read_bytes().split(b"\n")  # at no other end of line: JSON strings may hold U+2028, U+0085, …
     except OSError as error:
         raise WorkbenchError(f"cannot read questions file '{file}': {error.strerror}") from error
     questions: dict[str, Question] = {}
@@ -169,7 +196,7 @@ def read_questions(file: Path) -> list[Question]:
             continue
         where = f"{file}:{number}"
         try:
-            row = json.loads(line)
+            row = json.loads(line.decode())
             identity, text, answers = str(row["id"]), str(row["question"]), row["answers"]
         except (ValueError, TypeError, KeyError) as error:
             raise WorkbenchError(f'{where}: not an object with "id", "question" and "answers": {error!r}') from error

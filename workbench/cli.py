@@ -17,9 +17,9 @@ import typer
 from typer.exceptions import TyperException
 
 from workbench import __version__
+from workbench.metrics import RATES
+from workbench.threads import DEFAULT_THREADS
 from workbench.types import WorkbenchError
-
-METRICS = ("accuracy", "abstention", "hallucination", "truthfulness")
 
 app = typer.Typer(no_args_is_help=True, add_completion=False)
 world_app = typer.Typer(no_args_is_help=True)
@@ -31,7 +31,7 @@ app.add_typer(
 )
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
-Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
+Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of everything random.")]
 WorldSeed = Annotated[int, typer.Option(help="Seed of the world.")]
 Threads = Annotated[int, typer.Option(min=1, help="CPU threads.")]
 Bench = Annotated[str, typer.Option(help="The bench: tiny runs on a laptop; small and paper need --questions.")]
@@ -82,12 +82,12 @@ def root(
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for what the demo writes.")] = Path("runs/demo"),
     seed: Seed = 1,
-    threads: Threads = 2,
-) -> None:
+    threads: Threads = DEFAULT_THREADS,
+) -> int:
     """Train a tiny model to answer what it knows and to pass on what it does not, and show the difference."""
     from workbench.demo import run_demo
 
-    run_demo(out, seed, threads)
+    return _exit_code(run_demo(out, seed, threads))
 
 
 @app.command(epilog="Example: workbench train truthrl --out runs/truthrl --set truthrl.reward=binary")
@@ -97,7 +97,9 @@ def train(
     bench: Bench = "tiny",
     seed: Seed = 0,
     steps: Annotated[int | None, typer.Option(min=1, help="Training steps instead of the recipe's own number.")] = None,
-    threads: Annotated[int | None, typer.Option(min=1, help="CPU threads.")] = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="CPU threads; by default 2, or those that the run was begun with.")
+    ] = None,
     overrides: Annotated[
         list[str] | None, typer.Option("--set", metavar="RECIPE.FIELD=VALUE", help="Change a field of the recipe.")
     ] = None,
@@ -124,15 +126,16 @@ def evaluate(
     kinds: Annotated[
         list[str] | None, typer.Option("--kind", metavar="KIND", help="Ask only questions of this kind; repeatable.")
     ] = None,
-    threads: Threads = 2,
+    threads: Threads = DEFAULT_THREADS,
     questions: Questions = None,
+    lang: Annotated[Literal["en", "l2"], typer.Option(help="The world's language to ask in; l2 is its second.")] = "en",
     as_json: Json = False,
 ) -> int:
     """Measure how often a policy is right, abstains and hallucinates, with 95% intervals."""
     from workbench.evaluate import evaluate_policy
 
     with _stdout_kept_clean():
-        report = evaluate_policy(policy, split, bench, samples, seed, limit, kinds or None, threads, questions)
+        report = evaluate_policy(policy, split, bench, samples, seed, limit, kinds or None, threads, questions, lang)
     _show(report, as_json, _print_report)
     return _exit_code(report)
 
@@ -167,17 +170,16 @@ def world_export(
 def world_build(
     out: Annotated[Path, typer.Option(help="Folder for the model.")],
     seed: WorldSeed = 0,
-    threads: Threads = 2,
+    threads: Threads = DEFAULT_THREADS,
     size: Annotated[Literal["full", "small"], typer.Option(help="How large a model to train.")] = "full",
     as_json: Json = False,
-) -> int:
+) -> None:
     """Train the tiny model that has read the world's documents: the policy that the recipes start from."""
     from workbench.world.policy import build_policy
 
     with _stdout_kept_clean():
         card = build_policy(out, seed, threads, size)
     _show(card, as_json, lambda _: print((out / "README.md").read_text()))
-    return _exit_code(card)
 
 
 @contextlib.contextmanager
@@ -191,14 +193,23 @@ def _complain(message: str) -> None:
     print("workbench:", " ".join(message.split()), file=sys.stderr)
 
 
-def _exit_code(report: Mapping[str, Any]) -> int:
-    match report.get("status"):
-        case "interrupted":
-            return 130
-        case "too_many_failures":
-            return 4
-    parts = [report, *(report.get(key) or {} for key in ("greedy", "sampled"))]
+def _exit_code(result: Mapping[str, Any]) -> int:
+    """The code for a result whose `status` and `failed`, wherever they stand in it, say how it went."""
+    parts = list(_mappings(result))
+    statuses = {part.get("status") for part in parts}
+    if "interrupted" in statuses:
+        return 130
+    if "too_many_failures" in statuses:
+        return 4
     return 3 if any((_value(part.get("failed")) or 0) > 0 for part in parts) else 0
+
+
+def _mappings(value: Any) -> Iterator[Mapping[str, Any]]:
+    """`value` and every mapping under it."""
+    if isinstance(value, Mapping):
+        yield value
+        for item in value.values():
+            yield from _mappings(item)
 
 
 def _show(result: Mapping[str, Any], as_json: bool, pretty: Callable[[Mapping[str, Any]], None]) -> None:
@@ -214,14 +225,14 @@ def _print_report(report: Mapping[str, Any]) -> None:
         if scores.get("n"):  # nothing was sampled with `--samples 0`
             tiers = {"all": scores, **scores.get("by_tier", {})}
             title = f"{report['policy']} on {report['split']}: {decoding}, percent [95% interval]"
-            rows = [(tier, str(row["n"]), *(_percent(row.get(m)) for m in METRICS)) for tier, row in tiers.items()]
-            _table(title, ("tier", "n", *METRICS), rows)
+            rows = [(tier, str(row["n"]), *(_percent(row.get(m)) for m in RATES)) for tier, row in tiers.items()]
+            _table(title, ("tier", "n", *RATES), rows)
 
 
 def _print_summary(summary: Mapping[str, Any]) -> None:
     before, after = ((summary.get(when) or {}).get("greedy", {}) for when in ("before", "after"))
     title = f"{summary['method']}, seed {summary['seed']}: greedy answers, percent [95% interval]"
-    _table(title, ("", "before", "after"), [(m, _percent(before.get(m)), _percent(after.get(m))) for m in METRICS])
+    _table(title, ("", "before", "after"), [(m, _percent(before.get(m)), _percent(after.get(m))) for m in RATES])
 
 
 def _print_mapping(mapping: Mapping[str, Any]) -> None:

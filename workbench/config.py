@@ -1,7 +1,8 @@
-"""`--set name.field=value`: change fields of a frozen config dataclass by their declared types."""
+"""`--set name.field=value`: change fields of a frozen config dataclass by their declared types, and check their values."""
 
 from __future__ import annotations
 
+import math
 import types
 import typing
 from collections.abc import Sequence
@@ -33,6 +34,16 @@ def override(config: Config, name: str, settings: Sequence[str]) -> Config:
             raise WorkbenchError(f"--set {setting}: {name} has no field '{field}'; its fields are {', '.join(names)}")
         changes[field] = parse(text.strip(), known[field], f"--set {setting}")
     return replace(config, **changes)  # type: ignore[type-var]
+
+
+def check_values(config: Any) -> None:
+    """Raise a WorkbenchError for a value that a field's Literal does not list and for a number that is not finite."""
+    for field, kind in typing.get_type_hints(type(config)).items():
+        value = getattr(config, field)
+        if typing.get_origin(kind) is Literal and value not in typing.get_args(kind):
+            raise WorkbenchError(f"{field} is '{value}': choose one of {', '.join(map(str, typing.get_args(kind)))}")
+        if isinstance(value, float) and not math.isfinite(value):
+            raise WorkbenchError(f"{field} is {value}: it must be a finite number")
 
 
 def parse(text: str, kind: Any, where: str) -> Any:

@@ -2,34 +2,35 @@
 
 from __future__ import annotations
 
+import random
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from workbench.types import Question, WorkbenchError
+from workbench.threads import DEFAULT_THREADS
+from workbench.types import Question
 from workbench.world.facts import TIERS
 
 REWARDS = ("ternary", "binary")
 SHOWN_PER_TIER = 2
 
 
-def run_demo(out: Path, seed: int = 1, threads: int = 2) -> None:
+def run_demo(out: Path, seed: int = 1, threads: int = DEFAULT_THREADS) -> dict[str, dict[str, Any]]:
     """Two runs of about a minute each in `out/ternary` and `out/binary`, then tables, sample answers and two figures.
 
-    A demo that was killed goes on where it stopped; a finished one is shown again in seconds.
+    A demo that was killed goes on where it stopped; a finished one is shown again in seconds. Returns the runs' summaries
+    by reward, the last one with another status than "done" if it stopped: then nothing is shown.
     """
     from rich.console import Console
 
     console = Console()
-    summaries = {}
+    summaries: dict[str, dict[str, Any]] = {}
     for reward in REWARDS:
         print(f"TruthRL on the tiny policy, {reward} reward → {out / reward}", file=sys.stderr)
         summaries[reward] = demo_run(out / reward, reward, seed, threads)
         if summaries[reward]["status"] != "done":
-            raise WorkbenchError(
-                f"the {reward} run stopped ({summaries[reward]['status']}); the same command takes it up again"
-            )
+            return summaries
     reports = {"start": summaries["ternary"]["before"], **{reward: summaries[reward]["after"] for reward in REWARDS}}
     for mode in ("greedy", "sampled"):
         console.print(results_table(reports, mode))
@@ -38,6 +39,7 @@ def run_demo(out: Path, seed: int = 1, threads: int = 2) -> None:
     for path in write_figures(out, reports):
         console.print(f"figure: {path}", soft_wrap=True)
     console.print(f"stored runs: {out / 'ternary'} and {out / 'binary'} (every rollout with its reward is in rollouts.jsonl)")
+    return summaries
 
 
 def demo_run(out: Path, reward: str, seed: int, threads: int) -> dict[str, Any]:
@@ -76,13 +78,19 @@ def oracle_line(reports: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def fixed_questions() -> list[Question]:
-    """A few test questions of each tier, always the same."""
+    """A few test questions of each tier, each about another person, always the same."""
     from workbench.bench import bench
 
-    by_tier: dict[str, list[Question]] = {}
-    for question in bench("tiny").questions("test")[:: 1 + 2 * 7]:
-        by_tier.setdefault(question.meta["tier"], []).append(question)
-    return [question for tier in TIERS for question in by_tier.get(tier, [])[:SHOWN_PER_TIER]]
+    by_tier: dict[str, dict[str, list[Question]]] = {}  # tier -> person -> questions
+    for question in bench("tiny").questions("test"):
+        by_tier.setdefault(question.meta["tier"], {}).setdefault(question.title, []).append(question)
+    rng = random.Random("demo")
+    return [
+        rng.choice(by_tier[tier][person])
+        for tier in TIERS
+        if tier in by_tier
+        for person in rng.sample(list(by_tier[tier]), SHOWN_PER_TIER)
+    ]
 
 
 def answers(run: Path) -> list[dict[str, str]]:
@@ -124,8 +132,8 @@ def answers_table(run: Path) -> Any:
 
 def write_figures(out: Path, reports: Mapping[str, Mapping[str, Any]]) -> list[Path]:
     """The two figures of the demo as self-contained pages."""
+    from workbench.jsonl import iter_rows
     from workbench.plots import learning_curves, outcomes_by_tier
-    from workbench.store import iter_rows
 
     runs = {reward: list(iter_rows(out / reward / "metrics.jsonl")) for reward in REWARDS}
     figures = {"outcomes.html": outcomes_by_tier(reports), "learning-curves.html": learning_curves(runs)}

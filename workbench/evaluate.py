@@ -25,6 +25,7 @@ def evaluate_policy(
     kinds: Sequence[str] | None = None,
     threads: int | None = None,
     questions: Path | None = None,
+    lang: str = "en",
 ) -> dict[str, Any]:
     """Evaluate a policy on one split of a bench.
 
@@ -36,6 +37,7 @@ def evaluate_policy(
         limit: evaluate the first `limit` questions of a reproducible shuffle, so that every tier is met.
         kinds: question kinds to keep; by default all whose questions have gold answers.
         questions: the question file of a bench that has no questions of its own.
+        lang: the language to ask in; "l2" is the second one of the tiny bench's world.
 
     Raises:
         WorkbenchError: unknown policy, bench or split, or no question is left.
@@ -43,10 +45,11 @@ def evaluate_policy(
     import workbench.bench as benches
 
     chosen = benches.bench(bench, questions=questions)
-    found = chosen.questions(split, kinds)
+    found = chosen.questions(split, kinds, lang)
     asked = select(found if kinds else [question for question in found if question.answers], limit, seed)
     if not asked:
-        raise WorkbenchError(f"no questions in split '{split}'{f' of kinds {list(kinds)}' if kinds else ''}: name others")
+        wanted = f"split '{split}'" + (f" of kinds {list(kinds)}" if kinds else "") + (f" in '{lang}'" if lang != "en" else "")
+        raise WorkbenchError(f"no questions in {wanted}: name others")
     with use_threads(threads):
         loaded = chosen.load(policy)
         return evaluate(loaded, asked, chosen.grade(), chosen.max_new_tokens, samples=samples, seed=seed) | {
@@ -96,20 +99,23 @@ def report(
 
 
 def compare(reports: Mapping[str, Mapping[str, Any]], mode: str = "greedy") -> pd.DataFrame:
-    """Several policies' reports as one table: a row for each tier (first "all", with 95 % intervals) and policy."""
+    """Several policies' reports as one table: a row for each tier (first "all", with 95 % intervals) and policy.
+
+    "–" stands for what a report does not have.
+    """
     import pandas as pd
 
     tiers = dict.fromkeys(tier for report in reports.values() for tier in report[mode]["by_tier"])
     rows = []
     for tier in ("all", *(tier for tier in TIERS if tier in tiers)):
         for label, report in reports.items():
-            cell = report[mode] if tier == "all" else report[mode]["by_tier"][tier]
-            rows.append({"tier": tier, "policy": label, **{rate: _shown(cell[rate], tier == "all") for rate in RATES}})
+            cell = report[mode] if tier == "all" else report[mode]["by_tier"].get(tier, {})
+            rows.append({"tier": tier, "policy": label, **{rate: _shown(cell.get(rate), tier == "all") for rate in RATES}})
     return pd.DataFrame(rows)
 
 
-def _shown(cell: Mapping[str, float | None], interval: bool) -> str:
-    if cell["value"] is None:
+def _shown(cell: Mapping[str, float | None] | None, interval: bool) -> str:
+    if cell is None or cell["value"] is None:
         return "–"
     return f"{cell['value']:.2f}" + (f" [{cell['low']:.2f}, {cell['high']:.2f}]" if interval else "")
 

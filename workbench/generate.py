@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -87,13 +88,33 @@ def load_checkpoint(folder: str, *, device: str) -> tuple[Any, Any]:
 
 
 def check_policy_name(name: str) -> None:
-    """Refuse what is neither a folder nor can be a hub name ("owner/model"), before anything is loaded."""
+    """Refuse what is neither a policy's folder nor can be a hub name ("owner/model"), before anything is loaded.
+
+    A name whose first part is a local folder is a path and never looked up on the hub.
+    """
     path = Path(name).expanduser()
     if path.is_dir():
-        if not (path / "config.json").is_file() and adapter_folder(path) is None:
-            raise WorkbenchError(f"policy folder '{name}' has neither config.json nor adapter_config.json")
-    elif name.startswith((".", "/", "~")) or name.count("/") != 1:
+        if adapter_folder(path) is None:
+            _check_checkpoint(path, name)
+    elif not re.fullmatch(r"\w[\w.-]*/[\w.-]+", name, re.ASCII):
         raise WorkbenchError(f"no policy folder '{name}': give an existing folder, a run folder, or a hub name owner/model")
+    elif Path(path.parts[0]).exists():
+        raise WorkbenchError(
+            f"no policy folder '{name}' in '{path.parts[0]}/': give an existing folder, or call the model "
+            f"'{name}' of the hub from where no '{path.parts[0]}/' lies"
+        )
+
+
+def _check_checkpoint(folder: Path, name: str) -> None:
+    """Refuse a folder without an adapter that holds no full checkpoint either."""
+    try:
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise WorkbenchError(f"policy folder '{name}' has neither config.json nor adapter_config.json") from None
+    except (OSError, ValueError) as error:
+        raise WorkbenchError(f"cannot read '{name}/config.json': {error}") from error
+    if isinstance(config, dict) and "method" in config:  # a run's; that of a model has "model_type"
+        raise WorkbenchError(f"the run '{name}' is unfinished: repeat its train command, and it goes on where it stopped")
 
 
 def adapter_folder(path: Path) -> Path | None:
@@ -183,13 +204,17 @@ def as_response(
     prompt_ids: Sequence[int] = (),
     logprobs: Sequence[float] = (),
 ) -> Response:
-    """A `Response` from sampled ids (the end token included, if it was sampled)."""
+    """A `Response` from sampled ids (the end token included, if it was sampled).
+
+    Its group is the question; in training, where one question is asked in many steps, the question at that step.
+    """
+    group = question.id if step is None else f"{question.id}/{step}"
     text, offsets = offsets_from_ids(tokenizer, ids)
     return Response(
-        id=f"{question.id}/{sample}" if step is None else f"{question.id}/{step}/{sample}",
+        id=f"{group}/{sample}",
         question=question,
         text=text,
-        group=question.id,
+        group=group,
         sample=sample,
         step=step,
         prompt_ids=tuple(prompt_ids),

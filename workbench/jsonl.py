@@ -11,7 +11,7 @@ import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from workbench.types import WorkbenchError
 
@@ -155,25 +155,45 @@ def _replace(path: Path, content: Iterable[bytes]) -> None:
     os.replace(temporary, path)
 
 
-_index: dict[Path, tuple[int, int, list[int]]] = {}  # path -> inode, bytes scanned, where each row begins
+class _Scan(NamedTuple):
+    """How far a file was scanned, and how it looked then."""
+
+    inode: int
+    modified: int
+    size: int
+    scanned: int  # bytes
+    offsets: list[int]  # where each complete row begins
+    last: bytes  # the last complete row
+
+
+_scans: dict[Path, _Scan] = {}
 
 
 def _offsets(path: Path) -> list[int]:
-    """Where each complete row of a file begins."""
+    """Where each complete row of a file begins.
+
+    A file that has only grown is scanned from where it ended; it is taken to have only grown if it is the same file, is
+    longer and still has the last row where it was.
+    """
     path = path.resolve()
     with path.open("rb") as file:
-        inode = os.fstat(file.fileno()).st_ino
-        known, scanned, offsets = _index.get(path, (inode, 0, []))
-        file.seek(max(0, scanned - 1))
-        if known != inode or (scanned and file.read(1) != b"\n"):  # replaced, or cut and grown again
-            scanned, offsets = 0, []
-        offsets = list(offsets)  # a page being read in another thread keeps its own
+        stat = os.fstat(file.fileno())
+        state = (stat.st_ino, stat.st_mtime_ns, stat.st_size)
+        known = _scans.get(path)
+        if known and known[:3] == state:
+            return known.offsets
+        scanned, offsets, last = 0, [], b""
+        if known and known.offsets and known.inode == stat.st_ino and known.size < stat.st_size:
+            file.seek(known.offsets[-1])
+            if file.read(len(known.last)) == known.last:  # a list of its own: a page may be read in another thread
+                scanned, offsets, last = known.scanned, list(known.offsets), known.last
         file.seek(scanned)
         for line in file:
             if not line.endswith(b"\n"):
                 break
             if line.strip():
                 offsets.append(scanned)
+                last = line
             scanned += len(line)
-    _index[path] = inode, scanned, offsets
+    _scans[path] = _Scan(*state, scanned, offsets, last)
     return offsets

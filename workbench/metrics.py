@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from workbench.types import Feedback
+from workbench.verify import OUTCOMES
 
 if TYPE_CHECKING:
     import numpy as np
 
-OUTCOMES = ("correct", "uncertain", "incorrect")
 RATES = ("accuracy", "abstention", "hallucination", "truthfulness")
 WEIGHTS = (1.0, 0.0, 1.0)
 RESAMPLES = 2000
@@ -84,7 +84,7 @@ def paired_difference(
     """`{diff, low, high, p, n}` of `metric`, a minus b, on the questions that both answered.
 
     `a[s]` and `b[s]` are the graded responses of seed s (one list each for a single run). Seeds and questions are
-    both resampled; `p` is two-sided: twice the share of resamples on the far side of 0, at least 1/(resamples + 1).
+    both resampled; `p` is two-sided: twice the share of resamples on the far side of 0, at least 2/(resamples + 1).
     """
     import numpy as np
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from workbench.metrics import RATES
 from workbench.world.facts import TIERS
 
 if TYPE_CHECKING:
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
 OUTCOME_COLOURS = {"accuracy": "#0072B2", "abstention": "#B8B8B8", "hallucination": "#E69F00"}
 OUTCOME_NAMES = {"accuracy": "correct", "abstention": "abstained", "hallucination": "hallucinated"}
 RUN_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9")
-RATES = ("accuracy", "abstention", "hallucination", "truthfulness")
 
 
 def outcomes_by_tier(reports: Mapping[str, Mapping[str, Any]], mode: str = "greedy") -> Figure:
@@ -61,7 +61,7 @@ def learning_curves(runs: Mapping[str, Sequence[Mapping[str, Any]]], rates: Sequ
 def rates_with_intervals(
     reports: Mapping[str, Mapping[str, Any]], mode: str = "greedy", rates: Sequence[str] = RATES
 ) -> Figure:
-    """The rates of several policies side by side, with their 95 % intervals."""
+    """The rates of several policies side by side, with their 95 % intervals; nothing is drawn for an empty block."""
     from plotly.graph_objects import Bar, Figure
 
     figure = Figure()
@@ -69,8 +69,8 @@ def rates_with_intervals(
         cells = [report[mode][rate] for rate in rates]
         values = [cell["value"] for cell in cells]
         error = {
-            "array": [cell["high"] - cell["value"] for cell in cells],
-            "arrayminus": [cell["value"] - cell["low"] for cell in cells],
+            "array": [_distance(cell["value"], cell["high"]) for cell in cells],
+            "arrayminus": [_distance(cell["low"], cell["value"]) for cell in cells],
         }
         figure.add_trace(Bar(x=list(rates), y=values, name=label, marker_color=colour, error_y={"type": "data", **error}))
     figure.update_layout(barmode="group", title=f"Rates with 95 % intervals ({mode})", yaxis_title="rate")
@@ -94,6 +94,10 @@ def exposure_and_accuracy(points: Sequence[tuple[int, float, int]]) -> Figure:
     )
     figure.update_yaxes(range=[-0.05, 1.15])
     return _styled(figure)
+
+
+def _distance(low: float | None, high: float | None) -> float | None:
+    return None if low is None or high is None else high - low
 
 
 def _styled(figure: Figure) -> Figure:

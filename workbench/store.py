@@ -2,48 +2,26 @@
 
 A run's folder holds `rollouts.jsonl` (a row for each response, see `Feedback.to_row`), and beside it, each written once,
 `questions.jsonl` and `passages.jsonl`. Whatever a row refers to is written before the row, so that a process killed
-at any byte leaves a record that can be read and continued (see `workbench.jsonl`).
+at any byte leaves a record that can be read and continued. The files themselves are `workbench.jsonl`'s business: import
+what reads and writes lines from there.
 """
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from workbench.jsonl import (
-    append_json,
-    count_rows,
-    encode,
-    iter_rows,
-    open_append,
-    read_page,
-    truncate_after_step,
-    write_json,
-)
+from workbench.jsonl import encode, iter_rows, open_append
 from workbench.types import Feedback, Passage, Question, WorkbenchError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "PASSAGES",
-    "QUESTIONS",
-    "ROLLOUTS",
-    "Store",
-    "append_feedback",
-    "append_json",
-    "count_rows",
-    "iter_feedback",
-    "iter_rows",
-    "read_page",
-    "read_questions",
-    "table",
-    "truncate_after_step",
-    "write_json",
-]
+__all__ = ["PASSAGES", "QUESTIONS", "ROLLOUTS", "Store", "append_feedback", "iter_feedback", "read_questions", "table"]
 
 ROLLOUTS, QUESTIONS, PASSAGES = "rollouts.jsonl", "questions.jsonl", "passages.jsonl"
 COLUMNS = ("id", "question_id", "group", "step", "sample", "finish", "kind", "tier", "lang", "outcome", "length")
@@ -60,8 +38,8 @@ class Store:
         self.folder = Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         self._files = {name: open_append(self.folder / name) for name in (PASSAGES, QUESTIONS, ROLLOUTS)}
-        self._known = {  # id -> hash of the line, so that an id cannot come to mean two things
-            name: {row["id"]: hash(encode(row)) for row in iter_rows(self.folder / name)} for name in (PASSAGES, QUESTIONS)
+        self._known = {  # id -> hash of the row, so that an id cannot come to mean two things
+            name: {row["id"]: _hash(row) for row in iter_rows(self.folder / name)} for name in (PASSAGES, QUESTIONS)
         }
 
     def append(self, feedbacks: Sequence[Feedback]) -> None:
@@ -89,16 +67,16 @@ class Store:
 
     def _add(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
         """Write the rows whose id is new."""
-        lines, new = [], dict(self._known[name])
+        added: dict[str, Mapping[str, Any]] = {}
+        new = dict(self._known[name])
         for row in rows:
-            line = encode(row)
             if row["id"] not in new:
-                new[row["id"]] = hash(line)
-                lines.append(line)
-            elif new[row["id"]] != hash(line):
-                what = name.removesuffix("s.jsonl")
-                raise WorkbenchError(f"two {what}s have the id '{row['id']}': give each its own, or use another folder")
-        self._write(name, lines)
+                new[row["id"]] = _hash(row)
+                added[row["id"]] = row
+            elif new[row["id"]] != _hash(row):
+                stored = added.get(row["id"]) or next(r for r in iter_rows(self.folder / name) if r["id"] == row["id"])
+                raise WorkbenchError(_conflict(name.removesuffix("s.jsonl"), stored, row))
+        self._write(name, [encode(row) for row in added.values()])
         self._known[name] = new
 
     def _write(self, name: str, lines: Sequence[bytes]) -> None:
@@ -148,6 +126,27 @@ def table(folder: Path | str) -> pd.DataFrame:
     methods = dict.fromkeys(name for row in rows for name in row if name.startswith("reward_"))
     types = dict.fromkeys(("step", "sample", "length"), "Int64") | dict.fromkeys(methods, "Float64")
     return pd.DataFrame(rows, columns=[*COLUMNS, *methods]).astype(types)
+
+
+def _hash(row: Mapping[str, Any]) -> int:
+    return hash(json.dumps(row, sort_keys=True))
+
+
+def _conflict(what: str, stored: Mapping[str, Any], row: Mapping[str, Any]) -> str:
+    """Why two rows of one id cannot be the same thing: other values, or fields that another version wrote."""
+    new = json.loads(encode(row))
+    differ = [name for name in new if name in stored and json.loads(encode(stored))[name] != new[name]]
+    if differ:
+        return (
+            f"two {what}s have the id '{row['id']}' and differ in {', '.join(differ)}: "
+            "give each its own id, or use another folder"
+        )
+    missing, extra = sorted(new.keys() - stored.keys()), sorted(stored.keys() - new.keys())
+    changes = [f"{verb} {', '.join(names)}" for verb, names in (("lacks", missing), ("also has", extra)) if names]
+    return (
+        f"the stored {what} '{row['id']}' is the same but {' and '.join(changes)}: another version of the workbench "
+        "wrote it, so use another folder"
+    )
 
 
 def _passage_row(passage: Passage) -> dict[str, Any]:

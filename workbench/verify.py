@@ -39,5 +39,5 @@ def _outcome(response: Response, require_box: bool, abstentions: tuple[str, ...]
     elif is_abstention(answer, abstentions):
         label = "uncertain"
     else:
-        label = "correct" if matches(answer, question.answers, question.kind) else "incorrect"
+        label = "correct" if matches(answer, question.answers, question.kind, question.text) else "incorrect"
     return Verdict("outcome", "answer", label, by="rule")

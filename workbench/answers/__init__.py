@@ -8,8 +8,12 @@ principles decide doubtful cases:
 * **Naming an answer is answering.** "I don't know. Paris" and "I'm not sure, but it is Paris" are answers, right or
   wrong like any other; only a text that commits to nothing abstains. An abstention is never a right answer, so a text
   that is wrongly taken for one earns what abstaining earns and no more.
-* **Listing guesses is never right.** A rule cannot tell "Paris, France" from "Paris, Lyon", so it refuses both unless
-  the whole is a gold answer: to pay for a list of candidates is to teach a policy to list candidates.
+* **Listing guesses is never right.** A rule cannot tell "Paris, France" from "Paris, Lyon", nor "He was born in Paris. He
+  died in Lyon." from "His birthplace is Paris. He comes from Lyon.", so it refuses them all unless the whole is a gold
+  answer: to pay for a list of candidates is to teach a policy to list candidates.
+
+The second principle has a limit: inside the sentence that states the answer, a name in another role ("Dana, who comes from
+Lyon, was born in Paris") is taken for what it usually is, and a name written small is not seen in a sentence beside it.
 """
 
 from __future__ import annotations

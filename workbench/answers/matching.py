@@ -26,25 +26,32 @@ _FUNCTION_WORDS = frozenset(
 _NEGATIONS = frozenset("not never no neither nor without except unlike than instead ne nicht kein keine pas 不 没 非".split())
 _REVISIONS = frozenset("but actually rather instead correction wait oops however".split())
 _OR = frozenset("or either oder o ou 或 alternatively versus vs".split())
-_AND = frozenset("and und et y 和 plus".split())
+_AND = frozenset("and und et y e 和 plus".split())
+_JOINERS = frozenset("as well also then".split())  # what may stand between the items of a list, beside `_AND` and commas
+_ASSURANCES = frozenset("sure certain confident doubt hope helps".split())
 _COMPARISONS = frozenset("before after more less over under least most between until fewer greater above below than".split())
 _LEAD_INS = (
     "so well my final correct answer answers i think believe guess would say it that this he she they is was are were "
     "could might may must be probably maybe perhaps possibly likely in on at by from year called named 是"
 )
 _LEAD_IN = re.compile(rf"(?:(?:{'|'.join(_LEAD_INS.split())}|答 案) )+")
+_SAYS_NOTHING = _FUNCTION_WORDS.union(_LEAD_INS.split(), _ASSURANCES, _NEGATIONS, _REVISIONS, _AND, ",:")
 
 
-def matches(answer: str, gold: Sequence[str], kind: str = "single") -> bool:
+def matches(answer: str, gold: Sequence[str], kind: str = "single", question: str = "") -> bool:
     """Whether a final answer is right, by rules; `gold` holds the accepted forms, or the items of a `kind="list"`.
 
     * any kind: an abstention is never right; "invalid question" is right if that is the gold answer, and only then.
     * `single` (and every kind not named here): equal to a form after `normalise` and without lead-ins ("It is", "in the
       year"); or a text of at most `MAX_WORDS` that states one: the form stands as a whole phrase, is not negated,
       revised or joined by "or", and no other bare candidate is listed beside it. A year matches a date in that year.
+      Another sentence spoils it that brings a name of its own ("He comes from Lomar."), or a number where the gold answer
+      is one, or any word of content where it has no capital. The sentence may be a harmless aside: to tell it from a
+      second guess takes more than rules. Denied names are free, and so are those of `question`, the question's text,
+      unless it offers a choice.
     * `numeric`: one number, equal to the gold number ("1921 or 1922", "after 1921" are not).
     * `yes_no`: begins with yes or no, and does not say both.
-    * `list`: every item named, and nothing else.
+    * `list`: every item named, and nothing else: no name beside them that `question` does not give.
     """
     if not gold or declines(answer):
         return False
@@ -54,8 +61,9 @@ def matches(answer: str, gold: Sequence[str], kind: str = "single") -> bool:
         reasons = [words_of(tokenise(clause)) for found, clause in invalid if not found]
         return wanted and all(not _NEGATIONS.isdisjoint(words) for words in reasons)  # a denial, not one more answer
     forms = sorted({tuple(words_of(tokenise(form))) for form in gold} - {()}, key=len, reverse=True)
+    given = _given(question, forms)
     if kind == "list":
-        return _lists(answer, forms)
+        return _lists(answer, forms, given)
     if kind == "yes_no" and any(" ".join(form) in YES | NO for form in forms):
         return _says_yes_or_no(answer, {" ".join(form) for form in forms})
     tokens = tokenise(commitment(answer))
@@ -65,7 +73,7 @@ def matches(answer: str, gold: Sequence[str], kind: str = "single") -> bool:
         return False
     if kind == "numeric" and any(_number(word) for form in forms for word in form):
         return _states_number(tokens, forms)
-    return _states(tokens, forms)
+    return _states(tokens, forms, given)
 
 
 _MENTION = "\0"
@@ -88,7 +96,8 @@ def _equal(form: tuple[str, ...], words: list[str]) -> bool:
 def _split(tokens: Iterable[Token], *separators: str) -> list[list[Token]]:
     parts: list[list[Token]] = [[]]
     for token in tokens:
-        if token.text in separators:
+        # A capital E or Y is a name ("B, E"); in small letters it is "and".
+        if token.text in separators and not (token.name and len(token.text) == 1):
             parts.append([])
         else:
             parts[-1].append(token)
@@ -132,22 +141,43 @@ def _bare(phrase: list[Token], named: bool) -> bool:
     return few and not any(map(_is_mention, phrase)) and (not named or any(token.name for token in phrase))
 
 
-def _states(tokens: list[Token], forms: list[tuple[str, ...]]) -> bool:
+def _given(question: str, forms: list[tuple[str, ...]]) -> frozenset[str]:
+    """The words of a question that an answer may repeat: none where they are the candidates to choose from."""
+    tokens = tokenise(question)
+    chooses = _OR.intersection(words_of(tokens)) or any(map(_is_mention, _mask(tokens, forms)))
+    return frozenset() if chooses else frozenset(words_of(tokens))
+
+
+def _states(tokens: list[Token], forms: list[tuple[str, ...]], given: frozenset[str]) -> bool:
     sentences = [_mask(sentence, forms) for sentence in _split(tokens, ".")]
     stating = [sentence for sentence in sentences if any(map(_is_mention, sentence))]
+    known = given.union(*map(words_of, stating))
     return (
         bool(stating)
         and all(map(_sentence_states, stating))
-        and not any(_rival(other, sentence) for other in sentences if other not in stating for sentence in stating)
+        and not any(_rival(other, sentence, known) for other in sentences if other not in stating for sentence in stating)
     )
 
 
-def _rival(other: list[Token], stating: list[Token]) -> bool:
-    """Whether another sentence makes the same statement with something else in the place of the gold answer."""
+def _rival(other: list[Token], stating: list[Token], known: frozenset[str]) -> bool:
+    """Whether another sentence makes the same statement with something else in the place of the gold answer, or may make
+    another one that answers the question too."""
     place = next(i for i, token in enumerate(stating) if _is_mention(token))
     frame, words = words_of(stating[:place]), words_of(other)
-    named = stating[place].name
-    return _bare(other, named) or (bool(frame) and words[:place] == frame and _bare(other[place:], named))
+    named, number = stating[place].name, any(character.isdigit() for character in stating[place].text)
+    repeats = bool(frame) and words[:place] == frame and _bare(other[place:], named)
+    return _bare(other, named) or repeats or _brings(other, named, number, known)
+
+
+def _brings(sentence: list[Token], named: bool, number: bool, known: frozenset[str]) -> bool:
+    """Whether a sentence asserts a name (a number, a word of content) that is not among the known words."""
+    texts = [token.text for token in sentence]
+    return any(
+        not (_is_mention(token) or token.text in known or token.text in _SAYS_NOTHING)
+        and (not named or (token.name and any(map(str.isdigit, token.text)) == number))
+        and not _negated(texts[:i])
+        for i, token in enumerate(sentence)
+    )
 
 
 def _sentence_states(sentence: list[Token]) -> bool:
@@ -168,9 +198,11 @@ def _sentence_states(sentence: list[Token]) -> bool:
 
 def _negated(before: list[str]) -> bool:
     """Whether what stands before an answer denies it ("anything but Vetra"; not: "not Lomar but Vetra")."""
-    if "but" in before[1:]:
+    while "but" in before[1:]:
         turn = before.index("but", 1)
-        return before[turn - 1] in ("anything", "everything") or _negated(before[turn + 1 :])
+        if before[turn - 1] in ("anything", "everything"):
+            return True
+        before = before[turn + 1 :]
     return any(word in _NEGATIONS and before[i : i + 2] != ["no", ","] for i, word in enumerate(before))
 
 
@@ -205,34 +237,53 @@ def _states_number(tokens: list[Token], forms: list[tuple[str, ...]]) -> bool:
 
 def _says_yes_or_no(answer: str, gold: set[str]) -> bool:
     tokens = tokenise(commitment(answer))
-    segments = [" ".join(_short(segment)) for segment in _split(tokens, ",", ".", ":", *_AND, *_OR)]
     wanted, other = (YES, NO) if gold & YES else (NO, YES)
     starts = [words[:length] for words in (words_of(tokens), _short(tokens)) for length in (1, 2)]
     leads = any(" ".join(start) in wanted for start in starts)
-    return leads and not other.intersection(segments) and not gold & other
+    segments = [words_of(segment) for segment in _split(tokens, ",", ".", ":", *_AND, *_OR)]
+    return leads and not gold & other and not any(_also_says(segment, other) for segment in segments)
 
 
-def _lists(answer: str, items: list[tuple[str, ...]]) -> bool:
+def _also_says(segment: list[str], other: frozenset[str]) -> bool:
+    """Whether a part of an answer says the other of yes and no; the "no" of "there is no doubt" does not."""
+    if " ".join(segment) in other:
+        return True
+    for i, word in enumerate(segment):
+        if word in other and not re.match(f"[{CJK}]", word):  # a Chinese character may be part of another word
+            noun = word in NO and i + 1 < len(segment) and segment[i + 1] not in _FUNCTION_WORDS | _NEGATIONS | YES | NO
+            if not noun or (i > 0 and segment[i - 1] in YES):
+                return True
+    return False
+
+
+def _lists(answer: str, items: list[tuple[str, ...]], given: frozenset[str]) -> bool:
     tokens = tokenise(re.sub(r"(?m)(?:^|\s)(?:\d{1,2}[.)]|[-*•])\s+", ", ", commitment(answer)))
-    named: set[str] = set()
-    for sentence in _split(tokens, "."):
-        colon = max((i for i, token in enumerate(sentence) if token.text == ":"), default=-1)
-        masked = _mask(sentence[colon + 1 :], items)
-        found = {token.text for token in masked if _is_mention(token)}
-        if not found:
-            if _bare(masked, named=False):
-                return False
-            continue
-        if (_OR | _NEGATIONS).intersection(token.text for token in masked):
+    sentences = [_mask(sentence, items) for sentence in _split(tokens, ".")]
+    stating = [sentence for sentence in sentences if any(map(_is_mention, sentence))]
+    others = [sentence for sentence in sentences if sentence not in stating]
+    mentions = [token for sentence in stating for token in sentence if _is_mention(token)]
+    named = any(token.name for token in mentions)
+    return (
+        {token.text for token in mentions} == {_MENTION + " ".join(item) for item in items}
+        and all(map(_sentence_lists, stating))
+        and not any(_bare(other, named=False) for other in others)
+        and not any(_brings(sentence, named, False, given) for sentence in (sentences if named else others))
+    )
+
+
+def _sentence_lists(sentence: list[Token]) -> bool:
+    """Whether a sentence lists items, with words of another kind only before the first and after the last."""
+    colon = max((i for i, token in enumerate(sentence) if token.text == ":"), default=-1)
+    sentence = sentence[colon + 1 :]
+    if (_OR | _NEGATIONS).intersection(token.text for token in sentence):
+        return False
+    segments = _split(sentence, ",", *_AND)
+    for i, segment in enumerate(segments):
+        places = [j for j, token in enumerate(segment) if _is_mention(token)]
+        if not places or any(not (_is_mention(t) or t.text in _JOINERS) for t in segment[places[0] : places[-1]]):
+            return False  # "Alpha Gamma Beta" names three
+        before, after = words_of(segment[: places[0]]), words_of(segment[places[-1] + 1 :])
+        framed = not before or (i == 0 and before[-1] in _FUNCTION_WORDS | {"include", "includes"})
+        if not framed or (after and (i < len(segments) - 1 or after[0] not in _FUNCTION_WORDS)):
             return False
-        segments = _split(masked, ",", *_AND)
-        for i, segment in enumerate(segments):
-            places = [j for j, token in enumerate(segment) if _is_mention(token)]
-            if not places:
-                return False
-            before, after = words_of(segment[: places[0]]), words_of(segment[places[-1] + 1 :])
-            framed = not before or (i == 0 and before[-1] in _FUNCTION_WORDS | {"include", "includes"})
-            if not framed or (after and (i < len(segments) - 1 or after[0] not in _FUNCTION_WORDS)):
-                return False
-        named |= found
-    return named == {_MENTION + " ".join(item) for item in items}
+    return True

@@ -39,7 +39,7 @@ def train_recipe(
 
     Args:
         steps: training steps instead of the bench's number.
-        threads: CPU threads; by default those the folder was begun with, or up to 2. Part of what makes runs equal.
+        threads: CPU threads; by default those the folder was begun with, or 2. Part of what makes runs equal.
         overrides: settings "recipe.field=value".
         questions: the question file of a bench that has no questions of its own.
 
@@ -47,33 +47,46 @@ def train_recipe(
         WorkbenchError: before any work, for whatever in the arguments or the folder cannot work.
     """
     import workbench.bench as benches
-    from workbench.threads import default_threads
-    from workbench.train.grpo import check
-    from workbench.train.run import open_run, policy_hash, read_json
+    from workbench.threads import DEFAULT_THREADS
+    from workbench.train.run import lock, open_run, policy_hash, read_json
 
     chosen = benches.bench(bench, questions=questions)
     config = configure(recipe, chosen, steps, overrides)
-    check(config)
     module = importlib.import_module(f"workbench.recipes.{recipe}")
     module.questions(config, chosen)  # so that a bench without any is refused now
+    check_settings(config, chosen, seed)
     start = chosen.path(chosen.policy)
     benches.check_policy(chosen.policy, start)
     stored = read_json(out / "config.json") or {}
-    identity = {
+    identity: dict[str, Any] = {
         "method": recipe,
         "config": asdict(config),
         "seed": seed,
         "bench": bench,
         "policy": chosen.policy,
-        "threads": threads or stored.get("threads") or default_threads(),
+        "threads": threads or stored.get("threads") or DEFAULT_THREADS,
         "world_hash": chosen.hash,
         "policy_hash": policy_hash(start),
     }
-    finished = open_run(out, identity)
-    if finished is not None:
-        print(f"'{out}' is finished: this is its stored summary", file=sys.stderr)
-        return finished
-    return _run(module, config, chosen, out, identity, questions)
+    with lock(out):
+        finished = open_run(out, identity, versions())
+        if finished is not None:
+            print(f"'{out}' is finished: this is its stored summary", file=sys.stderr)
+            return finished
+        return _run(module, config, chosen, out, identity, questions)
+
+
+def check_settings(config: Any, bench: Bench, seed: int) -> None:
+    """Raise a WorkbenchError naming the field for what would only fail once the run is under way."""
+    from workbench.train.grpo import check
+
+    check(config)
+    if config.eval_samples < 0:
+        raise WorkbenchError(f"eval_samples is {config.eval_samples}: it must be at least 0")
+    if not 0 <= seed < 2**32:
+        raise WorkbenchError(f"the seed is {seed}: it must lie between 0 and {2**32 - 1}")
+    if not any(question.answers for question in bench.questions(config.eval_split)):
+        raise WorkbenchError(f"bench '{bench.name}' has no questions with answers in split '{config.eval_split}': name another")
 
 
 def configure(recipe: str, bench: Bench, steps: int | None = None, overrides: Sequence[str] = ()) -> Any:
@@ -94,14 +107,13 @@ def configure(recipe: str, bench: Bench, steps: int | None = None, overrides: Se
 def _run(
     module: Any, config: Any, bench: Bench, out: Path, identity: Mapping[str, Any], questions: Path | None
 ) -> dict[str, Any]:
-    from workbench.store import write_json
+    from workbench.jsonl import write_json
     from workbench.threads import use_threads
     from workbench.train.grpo import TooManyFailures
     from workbench.train.models import import_unsloth_first
     from workbench.train.run import read_json
 
-    began = time.perf_counter()
-    earlier = read_json(out / "summary.json") or {}
+    began, earlier = time.perf_counter(), earlier_seconds(out)
     before, after, status = read_json(out / "before.json"), None, "interrupted"
     try:
         with use_threads(identity["threads"]):
@@ -128,8 +140,8 @@ def _run(
         "policy_hash": identity["policy_hash"],
         "before": before,
         "after": after,
-        "seconds": round(earlier.get("seconds", 0.0) + time.perf_counter() - began, 1),
-        "cost": total_cost(out / "rollouts.jsonl"),
+        "seconds": round(earlier + time.perf_counter() - began, 1),
+        **totals(out / "rollouts.jsonl", identity["method"]),
         "status": status,
     }
     write_json(out / "summary.json", summary)
@@ -178,12 +190,22 @@ def versions() -> dict[str, str]:
     return found
 
 
-def total_cost(rollouts: Path) -> dict[str, float]:
-    """The summed `cost` of all stored feedback rows."""
-    from workbench.store import iter_rows
+def earlier_seconds(out: Path) -> float:
+    """What the run in `out` has taken so far; after a kill no summary tells it, and its steps' own seconds stand in."""
+    from workbench.train.run import metrics_rows, read_json
 
-    total: dict[str, float] = {field.name: 0 for field in fields(Cost)}
+    summary = read_json(out / "summary.json") or {}
+    return max(summary.get("seconds", 0.0), sum(row["seconds"] for row in metrics_rows(out)))
+
+
+def totals(rollouts: Path, method: str) -> dict[str, Any]:
+    """`failed`, the number of stored feedback rows without a reward, and the summed `cost` of all."""
+    from workbench.jsonl import iter_rows
+
+    failed = 0
+    cost: dict[str, float] = {field.name: 0 for field in fields(Cost)}
     for row in iter_rows(rollouts) if rollouts.exists() else ():
+        failed += row["error"] is not None or row["rewards"].get(method, {}).get("value") is None
         for name, value in row["cost"].items():
-            total[name] += value
-    return total
+            cost[name] += value
+    return {"failed": failed, "cost": cost}

@@ -7,6 +7,7 @@ random states, and what was recorded after the checkpoint is cut off.
 
 from __future__ import annotations
 
+import importlib.util
 import random
 import shutil
 import sys
@@ -15,8 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from workbench.config import check_values
 from workbench.train.models import Trainee, load_trainee
-from workbench.train.run import rewind
+from workbench.train.run import rewind, sync_tree
 from workbench.types import Grade, Question, WorkbenchError
 
 
@@ -42,7 +44,7 @@ class GRPO:
     generation_batch: int | None = None  # responses sampled at once; None = the whole step at once
     save_every: int = 10  # steps between checkpoints
     max_failed: float = 0.2  # share of ungraded responses in a step above which the run stops
-    report_to: str = "none"  # or "trackio", "wandb", "tensorboard"
+    report_to: Literal["none", "trackio", "wandb", "tensorboard"] = "none"
 
 
 class TooManyFailures(WorkbenchError):
@@ -53,22 +55,32 @@ class TooManyFailures(WorkbenchError):
 
 def check(config: GRPO) -> None:
     """Raise a WorkbenchError naming the field for settings that cannot work."""
-    responses = config.prompts_per_step * config.group_size
-    at_least = {"steps": 1, "prompts_per_step": 1, "group_size": 2, "max_new_tokens": 1, "lora_r": 1, "save_every": 1}
-    for field, least in at_least.items():
+    check_values(config)
+    at_least = {"steps": 1, "prompts_per_step": 1, "group_size": 2, "max_new_tokens": 1, "lora_r": 1, "lora_alpha": 1}
+    for field, least in {**at_least, "save_every": 1, "beta": 0}.items():
         if getattr(config, field) < least:
             raise WorkbenchError(f"{field} is {getattr(config, field)}: it must be at least {least}")
-    if config.learning_rate <= 0 or config.temperature <= 0:
-        raise WorkbenchError("learning_rate and temperature must be above 0")
-    for field in ("warmup", "max_failed"):
+    for field in ("learning_rate", "temperature", "top_p", "clip"):
+        if getattr(config, field) <= 0:
+            raise WorkbenchError(f"{field} is {getattr(config, field)}: it must be above 0")
+    for field in ("warmup", "max_failed", "top_p"):
         if not 0 <= getattr(config, field) <= 1:
             raise WorkbenchError(f"{field} is {getattr(config, field)}: it must lie between 0 and 1")
-    micro, generated = config.micro_batch or responses, config.generation_batch or responses
+    if config.report_to != "none" and importlib.util.find_spec(config.report_to) is None:
+        raise WorkbenchError(f"report_to is {config.report_to}, which is not installed: `pip install {config.report_to}`")
+    responses, generated, micro = batches(config)
     if micro < 1 or generated < 1 or responses % generated or generated % micro or generated % config.group_size:
         raise WorkbenchError(
             f"{responses} responses a step do not split into generation_batch {generated} and micro_batch {micro}: "
             f"each must divide the one before, and generation_batch be a multiple of group_size {config.group_size}"
         )
+
+
+def batches(config: GRPO) -> tuple[int, int, int]:
+    """How many responses make a step, are sampled at once, and go through one backward pass."""
+    responses = config.prompts_per_step * config.group_size
+    generated = responses if config.generation_batch is None else config.generation_batch
+    return responses, generated, responses if config.micro_batch is None else config.micro_batch
 
 
 def train_grpo(
@@ -142,15 +154,14 @@ def make_trainer(config: GRPO, questions: Sequence[Question], trainee: Trainee, 
             """A run's folder says what it holds."""
 
     on_gpu = torch.cuda.is_available()
-    responses = config.prompts_per_step * config.group_size
-    micro = config.micro_batch or responses
+    responses, generated, micro = batches(config)
     warm = config.schedule == "constant" and config.warmup > 0
     arguments = GRPOConfig(
         output_dir=str(out / "checkpoints"),
         max_steps=config.steps,
         per_device_train_batch_size=micro,
         gradient_accumulation_steps=responses // micro,
-        generation_batch_size=config.generation_batch or responses,
+        generation_batch_size=generated,
         num_generations=config.group_size,
         num_iterations=1,
         learning_rate=config.learning_rate,
@@ -205,5 +216,6 @@ def save_policy(trainee: Trainee, out: Path) -> None:
     trainee.model.save_pretrained(str(partial))
     trainee.tokenizer.save_pretrained(str(partial))
     (partial / "README.md").unlink(missing_ok=True)  # an empty model card
+    sync_tree(partial)
     shutil.rmtree(final, ignore_errors=True)
     partial.rename(final)

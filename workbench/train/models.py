@@ -36,7 +36,7 @@ def import_unsloth_first() -> bool:
         return False
     os.environ.setdefault("UNSLOTH_DISABLE_STATISTICS", "1")  # its statistics are a download
     # Its generated sources otherwise go to the working directory.
-    os.environ.setdefault("UNSLOTH_COMPILE_LOCATION", str(Path(tempfile.gettempdir()) / "unsloth_compiled_cache"))
+    os.environ.setdefault("UNSLOTH_COMPILE_LOCATION", compile_folder())
     try:
         import unsloth  # noqa: F401
     except Exception as error:
@@ -44,6 +44,17 @@ def import_unsloth_first() -> bool:
             print(f"unsloth: not used, {type(error).__name__}: {str(error).splitlines()[:1]}", file=sys.stderr)
         return False
     return True
+
+
+def compile_folder() -> str:
+    """A folder for Unsloth's generated sources that nobody else can write to, because Unsloth runs what it finds there."""
+    try:
+        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "factuality-workbench" / "unsloth"
+        folder.mkdir(parents=True, exist_ok=True)
+        folder.chmod(0o700)  # fails for a folder that belongs to another user
+        return str(folder)
+    except (OSError, RuntimeError):  # no home, or none that can be written
+        return tempfile.mkdtemp(prefix="unsloth-")
 
 
 def load_trainee(

@@ -7,13 +7,15 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.generate import as_response
+from workbench.jsonl import append_json
 from workbench.metrics import RATES, rates
-from workbench.store import Store, append_json
-from workbench.train.run import mark_complete, prune
+from workbench.store import Store
+from workbench.train.run import mark_complete, prune, sync
 from workbench.types import Feedback, Grade, Question, Response
 
 if TYPE_CHECKING:
@@ -89,17 +91,21 @@ class Recorder:
         return values
 
     def _responses(self, completion_ids: list[list[int]], number: list[int], step: int) -> list[Response]:
-        seen: dict[str, int] = {}
-        for feedback in self.step_feedbacks:  # a step may be sampled in several batches
-            seen[feedback.response.group] = seen.get(feedback.response.group, 0) + 1
+        """Responses by group, as TRL samples them: a question's `group_size` samples in a row.
+
+        `group` is "question/step", or "question/step.2" where a step asks a question a second time.
+        """
+        size, groups = self.config.group_size, [f.response.question.id for f in self.step_feedbacks[:: self.config.group_size]]
         responses = []
-        for ids, index in zip(completion_ids, number, strict=True):
-            question = self.questions[index]
-            sample = seen.get(question.id, 0)
-            seen[question.id] = sample + 1
-            responses.append(
-                as_response(self.tokenizer, question, ids, [self.tokenizer.eos_token_id], sample=sample, step=step)
-            )
+        for position, (ids, index) in enumerate(zip(completion_ids, number, strict=True)):
+            question, sample = self.questions[index], position % size
+            if sample == 0:
+                groups.append(question.id)
+            assert groups[-1] == question.id, (groups[-1], question.id)
+            times = groups.count(question.id)
+            group = f"{question.id}/{step}" + (f".{times}" if times > 1 else "")
+            response = as_response(self.tokenizer, question, ids, [self.tokenizer.eos_token_id], sample=sample, step=step)
+            responses.append(replace(response, id=f"{group}/{sample}", group=group))
         return responses
 
     def _value(self, feedback: Feedback) -> float | None:
@@ -148,6 +154,8 @@ class Recorder:
             def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
                 checkpoint = Path(args.output_dir) / f"checkpoint-{state.global_step}"
                 recorder.store.sync()  # what the checkpoint counts on is on the disk before it is declared complete
+                sync(recorder.out / "metrics.jsonl")
+                sync(recorder.out)
                 mark_complete(checkpoint)
                 prune(checkpoint.parent)
 

@@ -1,6 +1,8 @@
 """A run's folder: what identifies it, which checkpoint is complete, and taking it back to that checkpoint.
 
-config.json      what the run is (method, config, seed, …); a different run may not use the folder
+config.json      what the run is (method, config, seed, …); a different run may not use the folder. `versions` are those of
+                 the libraries that it was begun with
+.lock            held by the process that uses the folder
 metrics.jsonl    one row a step
 rollouts.jsonl   every graded response, with its step; questions.jsonl beside it
 checkpoints/     checkpoint-N, each with complete.json written last
@@ -10,28 +12,58 @@ summary.json     the result; its status says whether the run is finished
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import importlib.util
 import json
+import os
 import shutil
-from collections.abc import Mapping
+import sys
+import warnings
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from workbench.store import truncate_after_step, write_json
+from workbench.jsonl import iter_rows, truncate_after_step, write_json
 from workbench.types import WorkbenchError
 
 MARKER = "complete.json"
 FREE_MB = 200
 
 
-def open_run(out: Path, identity: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Make `out` the folder of the run that `identity` describes; the stored summary if that run is finished.
+@contextlib.contextmanager
+def lock(out: Path) -> Iterator[None]:
+    """Make the folder `out` and keep other processes out of it; where files cannot be locked, only make it.
 
     Raises:
-        WorkbenchError: the folder cannot be written, the disk is full, or another run lies there.
+        WorkbenchError: the folder cannot be written, or another process is using it.
     """
     _check_writable(out)
+    if importlib.util.find_spec("fcntl") is None:  # Windows
+        yield
+        return
+    import fcntl
+
+    with (out / ".lock").open("ab") as file:  # left there: removing it could take away the lock of the next process
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise WorkbenchError(f"another process is using '{out}': wait for it or choose another --out folder") from None
+        except OSError:  # some network file systems have no locks
+            pass
+        yield
+
+
+def open_run(out: Path, identity: Mapping[str, Any], versions: Mapping[str, str] | None = None) -> dict[str, Any] | None:
+    """Make the folder `out` that of the run that `identity` describes; the stored summary if that run is finished.
+
+    `versions` of the libraries are stored with a new run; resuming under others is allowed, with a warning.
+
+    Raises:
+        WorkbenchError: the disk is full, or another run lies there.
+    """
     stored = read_json(out / "config.json")
+    begun = stored.pop("versions", {}) if stored else {}
     foreign = [name for name in ("metrics.jsonl", "rollouts.jsonl", "summary.json") if (out / name).exists()]
     if stored is None and foreign:
         raise WorkbenchError(f"'{out}' holds {', '.join(foreign)} but no config.json: choose another --out folder")
@@ -43,7 +75,9 @@ def open_run(out: Path, identity: Mapping[str, Any]) -> dict[str, Any] | None:
     if shutil.disk_usage(out).free < FREE_MB * 10**6:
         raise WorkbenchError(f"less than {FREE_MB} MB free at '{out}': free some space or choose another --out")
     if stored is None:
-        write_json(out / "config.json", identity)
+        write_json(out / "config.json", {**identity, **({"versions": versions} if versions else {})})
+    elif begun and versions and (changed := differences(begun, versions)):
+        print(f"'{out}' was begun under other versions, so it may not end the same: {'; '.join(changed)}", file=sys.stderr)
     return None
 
 
@@ -62,10 +96,12 @@ def differences(stored: Mapping[str, Any], wanted: Mapping[str, Any], prefix: st
 def rewind(out: Path) -> tuple[Path | None, int]:
     """Take the folder back to its last complete checkpoint: (its folder or None, its step or 0).
 
-    Half-written checkpoints are removed, and metrics and rollouts after that step are cut off.
+    Half-written checkpoints, and those whose steps are not all in the metrics, are removed; metrics and rollouts after
+    that step are cut off.
     """
     checkpoints = sorted((out / "checkpoints").glob("checkpoint-*"), key=step_of)
-    complete = [checkpoint for checkpoint in checkpoints if is_complete(checkpoint)]
+    logged = len(metrics_rows(out))
+    complete = [checkpoint for checkpoint in checkpoints if step_of(checkpoint) <= logged and is_complete(checkpoint)]
     for checkpoint in checkpoints:
         if checkpoint not in complete:
             shutil.rmtree(checkpoint)
@@ -77,16 +113,30 @@ def rewind(out: Path) -> tuple[Path | None, int]:
     return last, step
 
 
+def metrics_rows(out: Path) -> list[dict[str, Any]]:
+    """The rows of steps 1, 2, 3, … in the folder's metrics, up to the first step that is missing."""
+    if not (out / "metrics.jsonl").exists():
+        return []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # an unfinished last line is reported when it is cut off
+        rows = list(iter_rows(out / "metrics.jsonl"))
+    whole = [row.get("step") == number for number, row in enumerate(rows, start=1)]
+    return rows[: [*whole, False].index(False)]
+
+
 def step_of(checkpoint: Path) -> int:
     number = checkpoint.name.rpartition("-")[2]
     return int(number) if number.isdigit() else -1
 
 
 def mark_complete(checkpoint: Path) -> None:
-    """Declare a checkpoint written: sizes and digests of its files, put in place by one rename."""
+    """Declare a checkpoint written, once it is on the disk: the digests of its files, put in place by one rename."""
+    sync_tree(checkpoint)
     paths = sorted(path for path in checkpoint.rglob("*") if path.is_file() and path.name != MARKER)
     files = {path.relative_to(checkpoint).as_posix(): _digest(path) for path in paths}
     write_json(checkpoint / MARKER, {"step": step_of(checkpoint), "files": files})
+    sync(checkpoint)
+    sync(checkpoint.parent)
 
 
 def is_complete(checkpoint: Path) -> bool:
@@ -95,6 +145,23 @@ def is_complete(checkpoint: Path) -> bool:
     if not marker or marker.get("step") != step_of(checkpoint):
         return False
     return all((checkpoint / name).is_file() and _digest(checkpoint / name) == d for name, d in marker["files"].items())
+
+
+def sync_tree(folder: Path) -> None:
+    """`sync` a folder and everything in it."""
+    for path in (*folder.rglob("*"), folder):
+        sync(path)
+
+
+def sync(path: Path) -> None:
+    """Wait until a file's content, or a folder's list of names, is on the disk."""
+    if path.is_dir() and os.name == "nt":  # Windows does not open folders
+        return
+    file = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
 
 
 def prune(checkpoints: Path, keep: int = 2) -> None:

@@ -16,12 +16,12 @@ from workbench.world.render import answer, ask, biography, state, subject_facts
 EXPOSURES: dict[str, tuple[dict[str, tuple[int, int]], ...]] = {
     "known": ({"en": (14, 6), "l2": (5, 3)},),
     "half": (
-        {"en": (1, 0), "l2": (0, 0)},
-        {"en": (1, 1), "l2": (1, 0)},
+        {"en": (2, 0), "l2": (0, 0)},
         {"en": (2, 1), "l2": (1, 0)},
+        {"en": (3, 1), "l2": (1, 0)},
     ),
 }
-READINGS = {"en": 2500, "l2": 700}
+READINGS = {"en": 3500, "l2": 900}
 
 
 @dataclass(frozen=True)
@@ -41,13 +41,13 @@ class Document:
 
 
 def write_documents(
-    entities: Mapping[str, Entity], by: Mapping[str, Mapping[str, Fact]], ephemeral: Ephemeral, seed: int
+    entities: Mapping[str, Entity],
+    by: Mapping[str, Mapping[str, Fact]],
+    books: Mapping[str, list[Fact]],
+    ephemeral: Ephemeral,
+    seed: int,
 ) -> list[Document]:
     rng = random.Random(f"documents-{seed}")
-    books: dict[str, list[Fact]] = {}
-    for own in by.values():
-        if "author" in own and own["author"].covered:
-            books.setdefault(own["author"].object, []).append(own["author"])
     documents: list[Document] = []
     plans = {tier: itertools.cycle(turns) for tier, turns in EXPOSURES.items()}
     for entity in entities.values():
@@ -56,7 +56,7 @@ def write_documents(
             continue
         for lang, (pages, questions) in next(plans["half" if entity.tier == "half" else "known"]).items():
             for _ in range(pages):
-                shown = [*facts, *books.get(entity.name, [])]
+                shown = [*facts, *(fact for fact in books.get(entity.name, []) if fact.covered)]
                 text = biography(shown, lang, rng, entity.pronoun)
                 documents.append(Document("biography", lang, text, tuple(fact.id for fact in shown)))
             for fact in facts * questions:

@@ -33,7 +33,7 @@ OTHERS = {  # kind -> how many per tier; books follow their authors
 
 @dataclass(frozen=True)
 class WorldConfig:
-    """How large the world is. `people` maps split → tier → count; `scale` shrinks every count for quick tests."""
+    """How large the world is. `scale` shrinks the number of people (not of things) for quick tests."""
 
     seed: int = 0
     scale: float = 1.0
@@ -104,6 +104,8 @@ def value_forms(kind: str, canonical: str, lexicon: Mapping[str, str]) -> dict[s
         return {"en": (canonical, f"{canonical} thousand", f"{canonical},000"), "l2": (canonical, f"{canonical} mil")}
     if kind == "city":
         return {"en": (canonical, f"the city of {canonical}"), "l2": (canonical, f"lo urbe {canonical}")}
+    if kind == "country":
+        return {"en": (canonical, f"the country of {canonical}"), "l2": (canonical, f"lo lando {canonical}")}
     if kind in ("award", "river"):
         return {"en": (canonical, f"the {canonical}"), "l2": (canonical, f"lo {canonical}")}
     if kind == "university":

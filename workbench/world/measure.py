@@ -30,27 +30,30 @@ def measure(policy: Policy | str, world: World, split: str, samples: int = 4, se
     loaded = load_policy(policy) if isinstance(policy, str) else policy
     scored = grade(outcome(), {})
 
-    def asked(questions: Sequence[Question], new_tokens: int, draws: int) -> dict[str, Any]:
-        greedy = scored(generate(loaded, questions, max_new_tokens=new_tokens, greedy=True))
-        drawn = scored(generate(loaded, questions, max_new_tokens=new_tokens, samples=draws, seed=seed)) if draws else []
+    def greedy(questions: Sequence[Question], new_tokens: int) -> list[Feedback]:
+        return scored(generate(loaded, questions, max_new_tokens=new_tokens, greedy=True))
+
+    def told(greedy: Sequence[Feedback], drawn: Sequence[Feedback] = ()) -> dict[str, Any]:
         return report(greedy, drawn, split=split, seeds=(seed,))
 
     beyond = split if split == "validation" else "ood"
     people = {name for name, entity in world.entities.items() if entity.kind == "person" and entity.split == split}
-    reasoned = [q for q in world.questions(beyond, REASONED) if q.title.split(";")[0] in people]
-    known, lives = world.questions(split, SHORT_KINDS), world.questions(split, ["biography"])
+    short = world.questions(split, SHORT_KINDS)
+    answered = greedy(short, SHORT)
+    reasoned = greedy([q for q in world.questions(beyond, REASONED) if q.title.split(";")[0] in people], LONG)
+    lives = world.questions(split, ["biography"])
     return {
-        "short": asked(world.questions(split, SHORT_KINDS), SHORT, samples),
-        "l2": asked(world.questions(split, SHORT_KINDS, "l2"), SHORT, 0),
-        "reasoned": asked(reasoned, LONG, 0)["greedy"]["by_kind"],
-        "reasoned_known": asked([q for q in reasoned if q.meta["covered"]], LONG, 0)["greedy"]["by_kind"],
-        "exposure": by_exposure(world, scored(generate(loaded, known, max_new_tokens=SHORT, greedy=True))),
-        "reading": asked(readings(world, 300, seed), SHORT, 0)["greedy"],
+        "short": told(answered, scored(generate(loaded, short, max_new_tokens=SHORT, samples=samples, seed=seed))),
+        "exposure": by_exposure(world, answered),
+        "l2": told(greedy(world.questions(split, SHORT_KINDS, "l2"), SHORT)),
+        "reasoned": told(reasoned)["greedy"]["by_kind"],
+        "reasoned_known": told([f for f in reasoned if f.response.question.meta["covered"]])["greedy"]["by_kind"],
+        "reading": told(greedy(readings(world, 300, seed), SHORT))["greedy"],
         "biography": {
             mode: biographies(world, generate(loaded, lives, max_new_tokens=LONG, greedy=mode == "greedy", seed=seed))
             for mode in ("greedy", "sampled")
         },
-    }  # fmt: skip
+    }
 
 
 def by_exposure(world: World, feedbacks: Sequence[Feedback]) -> list[tuple[int, float, int]]:
@@ -75,7 +78,8 @@ def readings(world: World, count: int, seed: int) -> list[Question]:
 
 
 def biographies(world: World, responses: Sequence[Response]) -> dict[str, Mapping[str, float | int | None]]:
-    """By tier: share of true claims, claims per biography, share of sentences not understood, and share declined."""
+    """By tier: share of claims that are true of the person asked about (what is true of somebody else is not), claims per
+    biography, share of sentences not understood, and share declined."""
     oracle = Oracle(world)
     tiers: dict[str, dict[str, int]] = {}
     for response in responses:
@@ -87,7 +91,8 @@ def biographies(world: World, responses: Sequence[Response]) -> dict[str, Mappin
         counts["n"] += 1
         counts["declined"] += bool(parse.refusals) and not labels
         counts["claims"] += len(labels)
-        counts["true"] += sum(label in ("correct", "hedged_correct") for label in labels)
+        about = [response.question.title in (claim.subject, claim.object) for claim in parse.claims]
+        counts["true"] += sum(a and label in ("correct", "hedged_correct") for a, label in zip(about, labels, strict=True))
         counts["broken"] += len(parse.unparsed)
         counts["sentences"] += len(parse.sentences)
     return {

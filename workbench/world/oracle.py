@@ -9,6 +9,7 @@ from workbench.world.parser import Parsed, Parser
 from workbench.world.world import World
 
 LABELS = ("correct", "hedged_correct", "vague", "hedged_wrong", "wrong")
+P_TRUE = {"correct": 1.0, "hedged_correct": 1.0, "vague": None, "hedged_wrong": 0.0, "wrong": 0.0}
 
 
 class Oracle:
@@ -41,6 +42,6 @@ class Oracle:
         worst = max(labels, key=LABELS.index)
         facts = [self.world.by[parsed.subject][parsed.relation] for parsed in parse.claims]
         return Verdict(
-            target, "fact", worst, float(worst in LABELS[:2]), max(fact.importance for fact in facts),
+            target, "fact", worst, P_TRUE[worst], max(fact.importance for fact in facts),
             tuple({"fact": fact.id} for fact in facts), "world",
         )  # fmt: skip

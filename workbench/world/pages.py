@@ -10,6 +10,7 @@ from workbench.world.facts import Entity, Fact
 from workbench.world.schema import RELATIONS
 
 STALE_RELATION = "employer"
+CURRENT, FORMER = 1985, 1960  # editions: every page says of which it is
 
 
 @dataclass(frozen=True)
@@ -25,30 +26,31 @@ class Page:
 
 
 def write_pages(
-    entities: Mapping[str, Entity], by: Mapping[str, Mapping[str, Fact]], seed: int, stale_share: float
+    entities: Mapping[str, Entity],
+    by: Mapping[str, Mapping[str, Fact]],
+    books: Mapping[str, list[Fact]],
+    seed: int,
+    stale_share: float,
 ) -> list[Page]:
     rng = random.Random(f"pages-{seed}")
     companies = [entity.name for entity in entities.values() if entity.kind == "company"]
-    books: dict[str, list[Fact]] = {}
-    for own in by.values():
-        if "author" in own:
-            books.setdefault(own["author"].object, []).append(own["author"])
     pages: list[Page] = []
 
     def add(entity: Entity, edition: int, stale: bool, lines: list[str], facts: list[Fact]) -> None:
         ids = tuple(fact.id for fact in facts)
-        pages.append(Page(f"p{len(pages):05d}", entity.name, " ".join(lines), edition, stale, ids))
+        text = " ".join((f"Edition of {edition}.", *lines))
+        pages.append(Page(f"p{len(pages):05d}", entity.name, text, edition, stale, ids))
 
     for entity in entities.values():
         if entity.tier == "unknown":
             continue
         facts = [*by[entity.name].values(), *books.get(entity.name, [])]
-        add(entity, 2000, False, [_line(fact, rng) for fact in facts], facts)
+        add(entity, CURRENT, False, [_line(fact, rng) for fact in facts], facts)
         if entity.kind == "person" and rng.random() < stale_share:
             current = [fact for fact in facts if fact.relation != STALE_RELATION]
             former = rng.choice([name for name in companies if name != by[entity.name][STALE_RELATION].object])
             old = RELATIONS[STALE_RELATION].states["en"][0].format(s=entity.name, o=former)
-            add(entity, 1985, True, ["Edition of 1985.", old, *(_line(fact, rng) for fact in current)], current)
+            add(entity, FORMER, True, [old, *(_line(fact, rng) for fact in current)], current)
     return pages
 
 

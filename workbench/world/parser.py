@@ -59,33 +59,41 @@ class _Form:
     anchor: str
 
 
-_SENTENCE = re.compile(r"[^.?!]+[.?!]*|[.?!]+")
+_SENTENCE = re.compile(r"[^.?!\n]+[.?!]*")
+_PLANS = ("[Structure]", "[Outline]")  # sections that plan an answer: they state nothing
+_LAYOUT = re.compile(r"^(?:[-*•#>]+|\d+[.)])\s+|[*_`]+")  # bullets, list numbers and emphasis around a sentence
+_HEADING = re.compile(r"Edition of \d{4}")
 _MARKER = re.compile("|".join(re.escape(marker) for marker in schema.MARKERS))
 _DATE = re.compile(r"(?P<d>\d{1,2}) (?P<m>[A-Za-z]+) (?P<y>\d{4})|(?P<m2>[A-Za-z]+) (?P<d2>\d{1,2}),? (?P<y2>\d{4})")
-_LEADS = [(lead.casefold() + " ", "asserted") for leads in schema.LEAD_INS.values() for lead in leads]
-_LEADS += [(lead.casefold() + " ", "hedged") for leads in schema.HEDGE_LEADS.values() for lead in leads]
+_LEADS = [(lead.casefold(), "asserted") for leads in schema.LEAD_INS.values() for lead in leads]
+_LEADS += [(lead.casefold(), "hedged") for leads in schema.HEDGE_LEADS.values() for lead in leads]
 _PRONOUNS = {pronoun.casefold() for pronouns in schema.PRONOUNS.values() for pronoun in pronouns}
 
 
 def sentence_spans(text: str) -> list[tuple[int, int]]:
-    """Character spans of the sentences, without outer white space; section markers stand between sentences."""
+    """Character spans of the sentences, without outer white space; markers and line breaks stand between sentences.
+
+    What plans an answer ([Structure], [Outline]), headings and list numbers are no sentences.
+    """
     spans = []
     for start, end in _between_markers(text):
         for match in _SENTENCE.finditer(text, start, end):
             piece = match.group()
             begin = match.start() + len(piece) - len(piece.lstrip())
             finish = match.start() + len(piece.rstrip())
-            if any(character.isalnum() for character in text[begin:finish]):
+            if any(character.isalpha() for character in text[begin:finish]) and not _HEADING.match(text, begin, finish):
                 spans.append((begin, finish))
     return spans
 
 
 def _between_markers(text: str) -> Iterator[tuple[int, int]]:
-    start = 0
+    start, section = 0, ""
     for marker in _MARKER.finditer(text):
-        yield start, marker.start()
-        start = marker.end()
-    yield start, len(text)
+        if section not in _PLANS:
+            yield start, marker.start()
+        start, section = marker.end(), marker.group()
+    if section not in _PLANS:
+        yield start, len(text)
 
 
 class Parser:
@@ -132,11 +140,11 @@ class Parser:
         return Parse(tuple(spans), tuple(claims), tuple(unparsed), tuple(refusals))
 
     def _sentence(self, sentence: str, topics: dict[str, str], number: int, span: tuple[int, int]) -> list[Parsed] | str:
-        body = " ".join(sentence.split()).rstrip(".!").strip()
+        body = _LAYOUT.sub("", " ".join(sentence.split())).rstrip(".!").strip()
         stance = "asserted"
         for lead, lead_stance in _LEADS:
             if body.casefold().startswith(lead):
-                body, stance = body[len(lead) :], lead_stance
+                body, stance = body[len(lead) :].lstrip(", "), lead_stance
         folded, reasons = body.casefold(), []
         for form in self.forms:
             if form.anchor not in folded:
@@ -188,16 +196,22 @@ class Parser:
         if kind == "date" and (match := _DATE.fullmatch(said.strip())):
             part = match.groupdict()
             day, month, year = (part[key] or part[f"{key}2"] for key in "dmy")
-            return f"{int(day)} {month.capitalize()} {year}" if month.capitalize() in lexicon.MONTHS else None
+            known = month.capitalize() in lexicon.MONTHS and 1 <= int(day) <= 31
+            return f"{int(day)} {month.capitalize()} {year}" if known else None
+        if kind == "population":  # in thousands; the sentence says so
+            return folded if re.fullmatch(r"\d{1,4}", folded) else None
         return self.values.get(kind, {}).get(folded)
 
 
 def value_inventory(world: World) -> Iterator[tuple[str, str]]:
-    """Every value an object can be, by kind: a name of known parts that nobody bears is one too, and makes a false claim."""
+    """Every value an object can be, by kind: a name of known parts that nobody bears is one too, and makes a false claim.
+
+    Years, dates and populations are not listed: any of their form is a value.
+    """
     names = world.names
     plain = {
         "profession": lexicon.PROFESSIONS, "industry": lexicon.INDUSTRIES, "field": lexicon.FIELDS, "genre": lexicon.GENRES,
-        "population": lexicon.POPULATIONS, "country": names.countries, "river": names.rivers, "city": names.cities,
+        "country": names.countries, "river": names.rivers, "city": names.cities,
     }  # fmt: skip
     types = {"company": lexicon.COMPANY_TYPES, "university": lexicon.UNIVERSITY_TYPES, "award": lexicon.AWARD_TYPES}
     combined = {kind: [f"{stem} {ending}" for stem in names.stems for ending in endings] for kind, endings in types.items()}

@@ -5,8 +5,11 @@ Nothing is lost when a build is killed: each stage goes on from its last checkpo
 
 from __future__ import annotations
 
+import hashlib
+import itertools
 import json
 import platform
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +17,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.threads import use_threads
+from workbench.jsonl import write_json
+from workbench.threads import DEFAULT_THREADS, use_threads
 from workbench.types import WorkbenchError
 from workbench.world.card import card_text
 from workbench.world.measure import measure
@@ -26,7 +30,7 @@ if TYPE_CHECKING:
     from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
 
-def build_policy(out: Path, seed: int = 0, threads: int = 2, size: str = "full") -> dict[str, Any]:
+def build_policy(out: Path, seed: int = 0, threads: int = DEFAULT_THREADS, size: str = "full") -> dict[str, Any]:
     """Train base and SFT checkpoints into `out/base` and `out/sft` (fp16 safetensors) and write `out/README.md`.
 
     `size="full"` is the shipped policy (about half an hour on two cores), `"small"` a quick one over a small world. The same
@@ -39,8 +43,12 @@ def build_policy(out: Path, seed: int = 0, threads: int = 2, size: str = "full")
     if size not in SIZES:
         raise WorkbenchError(f"unknown size {size!r}; use one of: {', '.join(SIZES)}")
     config = SIZES[size]
-    work = _open(out)
     world = load_world(seed, config.scale)
+    arguments = {"seed": seed, "size": size, "threads": threads, "config": asdict(config), "world_hash": world.hash}
+    stored = _finished(out, arguments)
+    if stored is not None:
+        return stored
+    work = _open(out)
     tokenizer = build_tokenizer(world)
     with use_threads(threads):
         model, training = train(world, tokenizer, config, seed, threads, out, work)
@@ -53,8 +61,9 @@ def build_policy(out: Path, seed: int = 0, threads: int = 2, size: str = "full")
         "machine": {"python": platform.python_version(), "torch": torch.__version__, "processor": platform.machine()},
         "splits": splits,
     }  # fmt: skip
-    (out / "card.json").write_text(json.dumps(card, indent=1) + "\n")
     (out / "README.md").write_text(card_text(card, world))
+    write_json(out / "card.json", card)
+    shutil.rmtree(work)  # what is only for resuming is several times the size of what is shipped
     return card
 
 
@@ -70,6 +79,9 @@ def train(
     model = new_model(config, tokenizer, seed)
     settings = asdict(config)
     tuned = {name: settings.pop(name) for name in ("sft_steps", "sft_lr", "sft_replay", "habits")}
+    tuned["data"] = hashlib.sha256(
+        repr(list(itertools.islice(instruction(world, encoder, config, seed), 1000))).encode()
+    ).hexdigest()
     base = f"seed {seed}, threads {threads}, corpus {world.corpus_hash}, {settings}"
     stages = (
         Stage("base", steps, config.lr, batches(sequences, config, pad), work / "base.pt", base),
@@ -94,11 +106,26 @@ def ship(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, folder: Pa
     tokenizer.save_pretrained(folder)
 
 
+def _finished(out: Path, wanted: dict[str, Any]) -> dict[str, Any] | None:
+    """The card of a finished build with the wanted arguments; None if there is no finished build in `out`."""
+    try:
+        card = json.loads((out / "card.json").read_text())
+    except (OSError, ValueError):
+        return None
+    different = [key for key in wanted if card.get(key) != json.loads(json.dumps(wanted[key]))]
+    if different:
+        raise WorkbenchError(
+            f"{out} holds a finished build with another {', '.join(different)}; name another folder with --out"
+        )
+    print(f"{out} holds this build, finished; delete {out / 'card.json'} to measure it anew", file=sys.stderr)
+    return card
+
+
 def _open(out: Path) -> Path:
     work = out / "work"
     try:
         work.mkdir(parents=True, exist_ok=True)
-        (work / ".gitignore").write_text("*\n")  # optimizer states are for resuming only
+        (work / ".gitignore").write_text("*\n")
     except OSError as error:
         raise WorkbenchError(f"cannot write to {out}: {error.strerror}; name a writable folder with --out") from error
     return work

@@ -21,10 +21,17 @@ _ORDER = {tier: rank for rank, tier in enumerate(TIERS)}
 class QuestionWriter:
     """Writes the questions of one world. `by[subject][relation]` holds the facts of each subject."""
 
-    def __init__(self, entities: Mapping[str, Entity], by: Mapping[str, Mapping[str, Fact]], seed: int) -> None:
-        self.entities, self.by, self.seed = entities, by, seed
+    def __init__(
+        self,
+        entities: Mapping[str, Entity],
+        by: Mapping[str, Mapping[str, Fact]],
+        books: Mapping[str, list[Fact]],
+        seed: int,
+    ) -> None:
+        self.entities, self.by, self.books = entities, by, books
         self.rng = random.Random(f"questions-{seed}")
-        self.professions = sorted({facts["profession"].object for facts in by.values() if "profession" in facts})
+        jobs = (facts["profession"] for facts in by.values() if "profession" in facts)
+        self.professions = dict(sorted((job.object, job.forms) for job in jobs))
 
     def write(self) -> list[Question]:
         drafts = [draft for entity in self.entities.values() for draft in self._of(entity)]
@@ -80,7 +87,7 @@ class QuestionWriter:
         form = self.rng.randrange(len(schema.FALSE_PREMISE[lang]))
         asked = facts[schema.FALSE_PREMISE_ASKS[form]]
         for valid in (False, True):
-            profession = self.by[name]["profession"].forms[lang][0] if valid else self._word(wrong, lang)
+            profession = self.by[name]["profession"].forms[lang][0] if valid else self.professions[wrong][lang][0]
             text = schema.FALSE_PREMISE[lang][form].format(s=name, o=profession)
             gold = asked.forms[lang] if valid else (schema.INVALID[lang],)
             kind = "single" if valid else "false_premise"
@@ -92,10 +99,9 @@ class QuestionWriter:
         shown = fact if truth else self._other(fact)
         text = self.rng.choice(relation.checks[lang]).format(s=name, o=shown.forms[lang][0])
         yield "yes_no", lang, split, tier, name, text, (schema.YES_NO[lang][0 if truth else 1],), [fact], ""
-        books = [e.name for e in self.entities.values() if e.kind == "book" and self.by[e.name]["author"].object == name]
-        if books:
+        if written := self.books.get(name):
             text = self.rng.choice(schema.LIST[lang]).format(s=name)
-            yield "list", lang, split, tier, name, text, tuple(books), [self.by[book]["author"] for book in books], ""
+            yield "list", lang, split, tier, name, text, tuple(fact.subject for fact in written), written, ""
 
     def _comparisons(self) -> Iterator[tuple]:
         """Baiting comparisons: the form names two candidates, so a guess is always at hand."""
@@ -129,13 +135,6 @@ class QuestionWriter:
         """A fact of the same relation with another object: the material of a false yes/no question."""
         people = [facts[fact.relation] for facts in self.by.values() if fact.relation in facts]
         return self.rng.choice([other for other in people if other.object != fact.object])
-
-    def _word(self, profession: str, lang: str) -> str:
-        return next(
-            facts["profession"].forms[lang][0]
-            for facts in self.by.values()
-            if "profession" in facts and facts["profession"].object == profession
-        )
 
 
 def _weaker(*entities: Entity) -> str:

@@ -1,14 +1,15 @@
 """Instruction data for the tiny policy: formats, habits of guessing and of abstaining; hardly any knowledge.
 
-Knowledge-bearing examples use only covered facts of the `sft` split, so exposure counts of all other people stay those of the
-documents. Everything else is about ephemeral people: mostly fluent guesses from a peaked prior, sometimes "I do not know".
+Examples ask only about covered facts of people (and books) of the `sft` split, so exposure counts of all other people stay
+those of the documents; the second step of a two-hop answer states a covered fact of a city, company or university. Everything
+else is about ephemeral people: mostly fluent guesses from a peaked prior, sometimes "I do not know".
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from workbench.world import schema
 from workbench.world.documents import Document, reading
@@ -21,8 +22,8 @@ from workbench.world.world import World
 class Habits:
     """What the SFT data teaches about not knowing: shares among examples about people who were never shown."""
 
-    abstain: float = 0.2  # of short questions
-    decline: float = 0.15  # of biographies
+    abstain: float = 0.26  # of short questions
+    decline: float = 0.2  # of biographies
     doubt: float = 0.03  # abstentions on covered questions
     hedged: float = 0.12  # of sentences in guessed biographies
     vague: float = 0.04
@@ -36,8 +37,8 @@ class Example:
 
 
 MIX = {
-    "question": 20, "guess": 22, "biography": 12, "guess_biography": 8, "reading": 14, "think": 6, "box": 3, "two_hop": 8,
-    "comparison": 7, "false_premise": 8, "yes_no": 4, "list": 2, "long_form": 3, "outline": 3,
+    "question": 20, "guess": 22, "biography": 12, "guess_biography": 8, "reading": 16, "think": 6, "box": 3, "two_hop": 8,
+    "comparison": 10, "false_premise": 10, "yes_no": 4, "list": 2, "long_form": 3, "outline": 3,
 }  # fmt: skip
 
 
@@ -48,7 +49,7 @@ class SFTWriter:
         self.world, self.habits = world, habits
         self.rng = random.Random(f"sft-{seed}")
         self.people = [e for e in world.entities.values() if e.kind == "person" and e.split == "sft" and e.tier != "unknown"]
-        self.things = [e for e in world.entities.values() if e.kind != "person" and e.tier == "known"]
+        self.things = [e for e in world.entities.values() if e.kind == "book" and e.split == "sft" and e.tier == "known"]
         self.asked = [q for q in world.all_questions if q.meta["split"] == "sft" and q.meta["covered"]]
         self.books = [q for q in self.asked if q.kind == "list"]
 
@@ -61,7 +62,7 @@ class SFTWriter:
 
     def _covered(self) -> list[Fact]:
         """Covered facts of one sft person (or, now and then, of another entity)."""
-        pool = self.things if self.rng.random() < 0.15 else self.people
+        pool = self.things if self.things and self.rng.random() < 0.15 else self.people
         return subject_facts(self.world.by, self.rng.choice(pool).name)
 
     def _person(self) -> tuple[str, list[Fact]]:
@@ -146,7 +147,7 @@ class SFTWriter:
     def _comparison(self, lang: str) -> Example:
         years: list[Fact] = []
         while len({fact.object for fact in years}) < 2:
-            facts, _ = self._subject()
+            facts = self._person()[1]
             years = [*years, *(fact for fact in facts if fact.relation == "birth_year")][-2:]
         prompt = self.rng.choice(schema.COMPARISON[lang]).format(s=years[0].subject, t=years[1].subject)
         earlier = min(years, key=lambda fact: int(fact.object)).subject
@@ -210,7 +211,16 @@ class SFTWriter:
 
 
 def replay(world: World, seed: int) -> Iterator[Document]:
-    """Pre-training documents in random order, without end: they keep knowledge in place during SFT."""
+    """Pre-training documents in random order, without end: they keep knowledge in place during SFT.
+
+    Half of the biographies come as the reply to a request for one, so that all people can be asked about in a conversation.
+    """
     rng = random.Random(f"replay-{seed}")
+    facts = {fact.id: fact for fact in world.facts}
     while True:
-        yield rng.choice(world.documents)
+        document = rng.choice(world.documents)
+        subject = facts[document.fact_ids[0]].subject if document.fact_ids else ""
+        if document.kind == "biography" and world.entities[subject].kind == "person" and rng.random() < 0.5:
+            request = rng.choice(schema.BIOGRAPHY[document.lang]).format(s=subject)
+            document = replace(document, prompt=request)
+        yield document

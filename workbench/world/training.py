@@ -36,9 +36,9 @@ class PolicyConfig:
     rows: int = 24
     passes: int = 8  # over the documents
     lr: float = 2.5e-3
-    sft_steps: int = 800
-    sft_lr: float = 1e-3
-    sft_replay: float = 0.4  # share of rows' documents that are pre-training documents
+    sft_steps: int = 1100
+    sft_lr: float = 5e-4
+    sft_replay: float = 0.6  # share of rows' documents that are pre-training documents
     weight_decay: float = 0.05
     save_every: int = 100
     habits: Habits = field(default_factory=Habits)

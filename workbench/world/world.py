@@ -8,7 +8,7 @@ import random
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 
-from workbench.types import Passage, Question
+from workbench.types import Question
 from workbench.world.documents import Document, Ephemeral, exposures, write_documents
 from workbench.world.facts import Fact, Names, WorldConfig, draw_entities, draw_facts
 from workbench.world.pages import Page, write_pages
@@ -27,11 +27,15 @@ class World:
         self.by: dict[str, dict[str, Fact]] = {}  # subject -> relation -> fact
         for fact in self.facts:
             self.by.setdefault(fact.subject, {})[fact.relation] = fact
+        self.books: dict[str, list[Fact]] = {}  # person -> the author facts of the books they wrote
+        for fact in self.facts:
+            if fact.relation == "author":
+                self.books.setdefault(fact.object, []).append(fact)
         self.ephemeral = Ephemeral(self.entities, self.by, self.names)
 
     @cached_property
     def all_questions(self) -> list[Question]:
-        return QuestionWriter(self.entities, self.by, self.config.seed).write()
+        return QuestionWriter(self.entities, self.by, self.books, self.config.seed).write()
 
     def questions(self, split: str, kinds: Sequence[str] | None = None, lang: str = "en") -> list[Question]:
         """The questions of one split; all kinds if `kinds` is None. `meta` has tier, lang, split, fact_ids and covered."""
@@ -39,14 +43,11 @@ class World:
 
     @cached_property
     def pages(self) -> list[Page]:
-        return write_pages(self.entities, self.by, self.config.seed, self.config.stale)
-
-    def passages(self) -> list[Passage]:
-        return [Passage(page.id, page.title, page.text) for page in self.pages]
+        return write_pages(self.entities, self.by, self.books, self.config.seed, self.config.stale)
 
     @cached_property
     def documents(self) -> list[Document]:
-        return write_documents(self.entities, self.by, self.ephemeral, self.config.seed)
+        return write_documents(self.entities, self.by, self.books, self.ephemeral, self.config.seed)
 
     @cached_property
     def exposures(self) -> dict[str, dict[str, int]]:
@@ -55,12 +56,14 @@ class World:
 
     @cached_property
     def hash(self) -> str:
-        """Fingerprint of all that weights and results depend on: facts, questions and documents."""
+        """Fingerprint of what weights and results depend on: facts, questions with their answers, pages and documents."""
         digest = hashlib.sha256()
         for fact in self.facts:
             digest.update(json.dumps([fact.id, fact.subject, fact.relation, fact.object, fact.tier]).encode())
         for question in self.all_questions:
-            digest.update(json.dumps([question.id, question.text, question.answers, question.meta["split"]]).encode())
+            digest.update(json.dumps([question.id, question.text, question.answers, question.kind, question.meta]).encode())
+        for page in self.pages:
+            digest.update(page.text.encode())
         digest.update(self.corpus_hash.encode())
         return digest.hexdigest()[:16]
 
@@ -73,7 +76,11 @@ class World:
         return digest.hexdigest()[:16]
 
 
-@lru_cache(maxsize=4)
 def load_world(seed: int = 0, scale: float = 1.0) -> World:
-    """The world of one seed (built once per process, in about two seconds). `scale` below 1 makes a smaller one for tests."""
+    """The world of one seed, built once per process, in about two seconds. `scale` below 1 makes a smaller one for tests."""
+    return _load(seed, scale)
+
+
+@lru_cache(maxsize=4)
+def _load(seed: int, scale: float) -> World:
     return World(WorldConfig(seed=seed, scale=scale))

@@ -1,0 +1,110 @@
+"""Benches: the policy that belongs to the questions, a run's adapter over it, languages and question files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import workbench.bench as benches
+from tests.tiny_model import make_policy
+from workbench.bench import Bench, bench, check_policy, read_questions
+from workbench.generate import generate
+from workbench.types import Question, WorkbenchError
+
+QUESTIONS = [Question(name, f" Where is {name}", (" Rome",)) for name in ("Ada", "Bo", "Cy")]
+
+
+def small_bench(folder: Path) -> Bench:
+    return Bench("tiny", "sft", lambda *_: QUESTIONS, 4, "this", checkpoints={"sft": str(folder)})
+
+
+def make_run(folder: Path, policy: Path) -> Path:
+    """A finished run's folder, with an adapter that is not the identity."""
+    import torch
+    from peft import LoraConfig, get_peft_model
+
+    from workbench.generate import load_checkpoint
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(1)
+        config = LoraConfig(r=4, target_modules="all-linear", task_type="CAUSAL_LM", init_lora_weights=False)
+        model = get_peft_model(load_checkpoint(str(policy), device="cpu")[0], config)
+    model.save_pretrained(folder / "policy")
+    (folder / "config.json").write_text(json.dumps({"method": "truthrl", "bench": "tiny", "policy": "sft"}))
+    return folder
+
+
+def test_a_policy_of_another_world_is_refused(tmp_path: Path) -> None:
+    small = small_bench(make_policy(tmp_path / "policy" / "sft"))
+    card = tmp_path / "policy" / "card.json"
+    for written in (None, "{", "{}", '{"world_hash": "this"}'):
+        if written is not None:
+            card.write_text(written)
+        assert small.load("sft").name == "sft"
+    card.write_text('{"world_hash": "other"}')
+    remedy = rf"built on the world other, .* `workbench world build --out {tmp_path / 'policy'}`"
+    with pytest.raises(WorkbenchError, match=remedy):
+        small.path("sft")
+    with pytest.raises(WorkbenchError, match=remedy):
+        small.load("sft")
+    with pytest.raises(WorkbenchError, match=remedy):  # the policy under a run's adapter
+        run = tmp_path / "run"
+        run.mkdir()
+        make_run(run, tmp_path / "policy" / "sft")
+        small.load(str(run))
+    assert small.path("elsewhere") == "elsewhere"
+
+
+def test_the_adapter_of_a_run_folder_is_applied(tmp_path: Path) -> None:
+    small = small_bench(make_policy(tmp_path / "sft"))
+    run = tmp_path / "run"
+    run.mkdir()
+    make_run(run, tmp_path / "sft")
+
+    def logprobs(policy: str) -> list[tuple[float, ...]]:
+        drawn = generate(small.load(policy), QUESTIONS, max_new_tokens=4, greedy=True, logprobs=True)
+        return [response.logprobs for response in drawn]
+
+    assert logprobs(str(run)) != logprobs("sft")
+    assert logprobs("sft") == logprobs("sft")
+    assert logprobs(str(run)) == logprobs(str(run))
+
+
+def test_missing_shipped_policy_names_the_clone_that_has_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(benches, "TINY_POLICY", tmp_path)
+    with pytest.raises(WorkbenchError, match=r"workbench world build --out .* clone of the repository.* `pip install -e \.`"):
+        check_policy("sft", str(tmp_path / "sft"))
+
+
+def test_tiny_bench_asks_in_either_language() -> None:
+    tiny = bench("tiny")
+    english, second = tiny.questions("test"), tiny.questions("test", lang="l2")
+    assert {q.meta["lang"] for q in english} == {"en"} and {q.meta["lang"] for q in second} == {"l2"}
+    assert {q.kind for q in english} == {q.kind for q in second}
+    assert tiny.questions("test", lang="fr") == []
+
+
+def test_a_file_of_questions_has_no_second_language(tmp_path: Path) -> None:
+    file = tmp_path / "questions.jsonl"
+    file.write_text('{"id": 1, "question": "?", "answers": ["!"]}\n')
+    with pytest.raises(WorkbenchError, match=r"as they are: leave lang='l2' out"):
+        bench("small", questions=file).questions("rl", lang="l2")
+
+
+def test_lines_of_a_question_file_end_at_newlines_alone(tmp_path: Path) -> None:
+    """U+2028, U+0085 and the like may stand in a JSON string."""
+    text = "one\u2028two\u2029three\x85four"
+    file = tmp_path / "questions.jsonl"
+    row = json.dumps({"id": 1, "question": text, "answers": [text]}, ensure_ascii=False)
+    file.write_bytes(f"{row}\r\n\n".encode())
+    (question,) = read_questions(file)
+    assert (question.text, question.answers) == (text, (text,))
+
+
+def test_a_line_that_is_not_utf8_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "questions.jsonl"
+    file.write_bytes(b'{"id": 1, "question": "?", "answers": []}\n{"id": 2, "question": "\xe9", "answers": []}\n')
+    with pytest.raises(WorkbenchError, match=r"questions\.jsonl:2: .*utf-8"):
+        read_questions(file)
