@@ -68,7 +68,7 @@ def main() -> None:
             runs[reward] = []
             for seed in given.seeds:
                 out = given.out / f"{reward}-{seed}"
-                settings = [f"truthrl.reward={reward}", "truthrl.eval_split=validation", *given.overrides]
+                settings = [f"truthrl.reward={reward}", "truthrl.eval_samples=0", *given.overrides]
                 summaries.append(train_recipe("truthrl", "tiny", seed, out, None, given.threads, settings))
                 runs[reward].append(graded(str(out), given.split, seed))
 

@@ -46,7 +46,7 @@ def demo_run(out: Path, reward: str, seed: int, threads: int) -> dict[str, Any]:
     """One run of the demo: the recipe's own settings, measured on the test split."""
     from workbench.recipes import train_recipe
 
-    settings = [f"truthrl.reward={reward}", "truthrl.eval_split=test"]
+    settings = [f"truthrl.reward={reward}", "truthrl.eval_split=test", "truthrl.eval_samples=2"]
     return train_recipe("truthrl", "tiny", seed, out, None, threads, settings)
 
 
