@@ -46,6 +46,7 @@ def write_documents(
     books: Mapping[str, list[Fact]],
     ephemeral: Ephemeral,
     seed: int,
+    scale: float,
 ) -> list[Document]:
     rng = random.Random(f"documents-{seed}")
     documents: list[Document] = []
@@ -62,7 +63,7 @@ def write_documents(
             for fact in facts * questions:
                 documents.append(Document("qa", lang, answer(fact, lang), (fact.id,), ask(fact, lang, rng)))
     for lang, count in READINGS.items():
-        documents += [reading(ephemeral, lang, rng) for _ in range(count)]
+        documents += [reading(ephemeral, lang, rng) for _ in range(round(count * scale))]
     rng.shuffle(documents)
     return documents
 

@@ -33,7 +33,7 @@ OTHERS = {  # kind -> how many per tier; books follow their authors
 
 @dataclass(frozen=True)
 class WorldConfig:
-    """How large the world is. `scale` shrinks the number of people (not of things) for quick tests."""
+    """How large the world is. `scale` shrinks all numbers for quick tests."""
 
     seed: int = 0
     scale: float = 1.0
@@ -137,8 +137,8 @@ def draw_entities(config: WorldConfig, names: Names, rng: random.Random) -> tupl
         "award": names.combined(rng, words.AWARD_TYPES, 24),
     }
     for kind, counts in OTHERS.items():
-        tiers = [tier for tier, count in counts.items() for _ in range(count)]
-        for name, tier in zip(pools[kind], tiers, strict=True):
+        tiers = [tier for tier, count in counts.items() for _ in range(config.count(count))]
+        for name, tier in zip(pools[kind], tiers, strict=False):
             add(name, kind, tier, "ood")
     combinations = [f"{first} {last}" for first in names.first for last in names.last]
     rng.shuffle(combinations)

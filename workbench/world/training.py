@@ -46,7 +46,7 @@ class PolicyConfig:
 
 SIZES = {
     "full": PolicyConfig(),
-    "small": PolicyConfig(scale=0.05, hidden=64, layers=2, mlp=192, rows=16, passes=12, sft_steps=60, save_every=20),
+    "small": PolicyConfig(scale=0.05, hidden=64, layers=2, mlp=192, rows=8, passes=20, sft_steps=80, save_every=20),
 }
 
 

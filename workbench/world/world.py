@@ -47,7 +47,7 @@ class World:
 
     @cached_property
     def documents(self) -> list[Document]:
-        return write_documents(self.entities, self.by, self.books, self.ephemeral, self.config.seed)
+        return write_documents(self.entities, self.by, self.books, self.ephemeral, self.config.seed, self.config.scale)
 
     @cached_property
     def exposures(self) -> dict[str, dict[str, int]]:
