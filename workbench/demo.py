@@ -24,7 +24,7 @@ def run_demo(out: Path, seed: int = 1, threads: int = DEFAULT_THREADS) -> dict[s
     """
     from rich.console import Console
 
-    console = Console()
+    console = Console(width=max(Console().width, 104))  # a narrower table would cut the intervals
     summaries: dict[str, dict[str, Any]] = {}
     for reward in REWARDS:
         print(f"TruthRL on the tiny policy, {reward} reward → {out / reward}", file=sys.stderr)
@@ -34,7 +34,7 @@ def run_demo(out: Path, seed: int = 1, threads: int = DEFAULT_THREADS) -> dict[s
     reports = {"start": summaries["ternary"]["before"], **{reward: summaries[reward]["after"] for reward in REWARDS}}
     for mode in ("greedy", "sampled"):
         console.print(results_table(reports, mode))
-    console.print(oracle_line(reports))
+    console.print(oracle_line(reports), soft_wrap=True)
     console.print(answers_table(out / "ternary"))
     for path in write_figures(out, reports):
         console.print(f"figure: {path}", soft_wrap=True)
