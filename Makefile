@@ -61,7 +61,7 @@ notebooks: $(VENV)/.notebooks ## run every notebook from the top and save its ou
 	@test -n "$(NOTEBOOKS)" || { echo "notebooks/ holds no notebook yet" >&2; exit 2; }
 	@echo "running the notebooks: several minutes"
 	@PLOTLY_RENDERER=plotly_mimetype $(BIN)/jupyter nbconvert --to notebook --execute --inplace $(NOTEBOOKS)
-	@$(BIN)/nbstripout --keep-output --extra-keys metadata.widgets $(NOTEBOOKS)
+	@$(BIN)/nbstripout --keep-output --keep-count --extra-keys metadata.widgets $(NOTEBOOKS)
 
 clean: ## remove .venv, builds and caches (runs/ stays)
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
