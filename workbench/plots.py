@@ -33,7 +33,13 @@ def outcomes_by_tier(reports: Mapping[str, Mapping[str, Any]], mode: str = "gree
             values = [cell[rate]["value"] if cell else None for cell in cells.values()]
             text = [f"{value:.2f}" if value and value >= 0.05 else "" for value in values]
             name = OUTCOME_NAMES[rate]
-            shown = {"marker_color": colour, "legendgroup": rate, "showlegend": column == 1, "text": text}
+            shown = {
+                "marker_color": colour,
+                "legendgroup": rate,
+                "showlegend": column == 1,
+                "text": text,
+                "textposition": "inside",
+            }
             hover = f"%{{x}}, {tier}: %{{y:.3f}} {name}<extra></extra>"
             figure.add_trace(Bar(x=list(cells), y=values, name=name, hovertemplate=hover, **shown), 1, column)
     figure.update_layout(barmode="stack", title=f"Outcomes by exposure tier ({mode})", yaxis_title="share of answers")
