@@ -49,8 +49,8 @@ def build_policy(out: Path, seed: int = 0, threads: int = DEFAULT_THREADS, size:
     if stored is not None:
         return stored
     work = _open(out)
-    tokenizer = build_tokenizer(world)
-    with use_threads(threads):
+    with use_threads(threads):  # before anything imports torch: it also tells idle threads not to spin
+        tokenizer = build_tokenizer(world)
         model, training = train(world, tokenizer, config, seed, threads, out, work)
         splits = {split: measure(str(out / "sft"), world, split) for split in ("validation", "test")}
     import torch
