@@ -34,7 +34,7 @@ check: lint ## style, types and the quick tests (under three minutes)
 	@$(BIN)/python -m pytest -m "not slow"
 
 # pytest runs last, so that its closing line is the last thing printed.
-test: $(VENV)/.notebooks lint ## style, types, every test, every notebook
+test: $(VENV)/.notebooks $(VENV)/.apps lint ## style, types, every test, every notebook
 ifeq ($(NOTEBOOKS),)
 	@echo "notebooks/ holds no notebook yet: nothing to replay"
 endif

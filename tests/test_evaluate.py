@@ -180,8 +180,8 @@ def test_evaluating_a_policy_is_reproducible(tmp_path: Path) -> None:
 
     policy = load_policy(make_policy(tmp_path), device="cpu")
     questions = [Question(f"q{n}", f" Where is {name}", ("Rome",)) for n, name in enumerate(("Ada", "Bo", "Cy"))]
-    first = evaluate(policy, questions, grade(outcome(), {}), 6, samples=2, seed=5)
-    assert first == evaluate(policy, questions, grade(outcome(), {}), 6, samples=2, seed=5)
+    first = evaluate(policy, questions, grade([outcome()], {}), 6, samples=2, seed=5)
+    assert first == evaluate(policy, questions, grade([outcome()], {}), 6, samples=2, seed=5)
     assert first["greedy"]["n"] == first["sampled"]["n"] == 3
     assert first["greedy"]["failed"] == 0
-    assert evaluate(policy, questions, grade(outcome(), {}), 6, samples=0)["sampled"]["n"] == 0
+    assert evaluate(policy, questions, grade([outcome()], {}), 6, samples=0)["sampled"]["n"] == 0

@@ -8,7 +8,7 @@ import pytest
 
 from workbench.grade import grade, rescore
 from workbench.reward import binary, ternary
-from workbench.types import Feedback, Question, Response, Reward, Verdict
+from workbench.types import Checked, Claim, Claims, Cost, Failure, Feedback, Question, Response, Reward, Verdict
 from workbench.verify import outcome
 
 CITY = Question("city", "Where was Toma Ardel born?", ("Vetra",))
@@ -20,7 +20,7 @@ BATCH = [
 
 
 def test_rows_keep_their_order_and_a_failure_its_row() -> None:
-    rows = grade(outcome(), {"ternary": ternary(), "binary": binary()})(BATCH)
+    rows = grade([outcome()], {"ternary": ternary(), "binary": binary()})(BATCH)
     assert [row.response for row in rows] == BATCH
     assert [row.rewards["ternary"].value for row in rows] == [1.0, None, 0.0, -1.0]
     assert [row.rewards["binary"].value for row in rows] == [1.0, None, -1.0, -1.0]
@@ -31,18 +31,18 @@ def test_rows_keep_their_order_and_a_failure_its_row() -> None:
 def test_the_batch_is_verified_in_one_call() -> None:
     sizes = []
 
-    def verify(responses: Sequence[Response]) -> list[tuple[Verdict, ...]]:
-        sizes.append(len(responses))
-        return outcome()(responses)
+    def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
+        sizes.append(len(batch))
+        return outcome()(batch)
 
-    assert len(grade(verify, {})(BATCH)) == len(BATCH)
-    assert grade(verify, {})([]) == []
+    assert len(grade([verify], {})(BATCH)) == len(BATCH)
+    assert grade([verify], {})([]) == []
     assert sizes == [len(BATCH), 0]
 
 
 def test_a_lost_row_is_noticed() -> None:
     with pytest.raises(AssertionError):
-        grade(lambda responses: outcome()(responses)[1:], {})(BATCH)
+        grade([lambda batch: outcome()(batch)[1:]], {})(BATCH)
 
 
 def test_a_broken_reward_function_raises() -> None:
@@ -50,13 +50,32 @@ def test_a_broken_reward_function_raises() -> None:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        grade(outcome(), {"broken": broken})(BATCH)
+        grade([outcome()], {"broken": broken})(BATCH)
 
 
 def test_rescore_replays_from_the_stored_row() -> None:
-    row = grade(outcome(), {"truthrl": ternary(), "other": binary()})(BATCH)[2]
+    row = grade([outcome()], {"truthrl": ternary(), "other": binary()})(BATCH)[2]
     stored = Feedback.from_row(row.to_row(), CITY)
     again = rescore(stored, {"truthrl": ternary(abstain=0.5)})
     assert again.rewards["truthrl"].value == 0.5
     assert again.rewards["other"] == row.rewards["other"]
     assert rescore(stored, {"truthrl": ternary()}) == row
+
+
+def test_extraction_goes_before_verification_and_costs_add_up() -> None:
+    claim = Claim(0, "Toma Ardel was born in Vetra.", sentence=0, span=(0, 5), end=5)
+    lost = Failure("extract", "parse", "not an object", "{")
+
+    def extract(responses: Sequence[Response]) -> list[Claims]:
+        good = Claims(((0, 5),), (claim,), (Verdict("claim:0", "fact", "correct"),), cost=Cost(calls=1))
+        return [good, Claims(error=lost, cost=Cost(calls=3))]
+
+    def count(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
+        return [Checked((Verdict("response", "count", p=len(found.claims)),), Cost(calls=2, cached=1)) for _, found in batch]
+
+    good, bad = grade([outcome(), count], {"truthrl": ternary()}, extract)(BATCH[:1] + BATCH[3:])
+    assert (good.sentences, good.claims, good.error) == (((0, 5),), (claim,), None)
+    assert [verdict.target for verdict in good.verdicts] == ["claim:0", "outcome", "response"]
+    assert good.cost == Cost(calls=3, cached=1) and bad.cost == Cost(calls=5, cached=1)
+    assert bad.error == lost and bad.claims == ()
+    assert (good.rewards["truthrl"].value, bad.rewards["truthrl"].value) == (1.0, -1.0)

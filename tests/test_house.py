@@ -13,7 +13,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-HEAVY = ("torch", "transformers", "trl", "peft", "accelerate", "datasets", "sentence_transformers", "gradio", "plotly")
+HEAVY = (
+    "torch", "transformers", "trl", "peft", "accelerate", "datasets", "sentence_transformers", "gradio", "plotly", "lancedb",
+    "httpx", "numpy", "pandas",
+)  # fmt: skip
 NOT_OURS = {"runs", "build", "dist", "__pycache__"}  # left by use; hidden folders other than .ci are not ours either
 
 # Written in two pieces, so that this file passes its own test.

@@ -40,7 +40,7 @@ def feedbacks(steps: range, texts: tuple[str, ...] = ("Vetra", "Lomar \udc80 城
         for step in steps
         for i, (text, question) in enumerate(zip(texts, (CITY, BARE, CITY), strict=True))
     ]
-    return grade(outcome(), {"ternary": ternary(), "binary": binary()})(responses)
+    return grade([outcome()], {"ternary": ternary(), "binary": binary()})(responses)
 
 
 def ids(path: Path) -> list[str]:

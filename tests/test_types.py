@@ -10,7 +10,8 @@ QUESTION = Question("q1", "Where was Toma Ardel born?", ("Vetra",), meta={"tier"
 FULL = Feedback(
     response=Response(
         id="r1", question=QUESTION, text="Vetra 城 👍", group="g1", sample=2, step=3,
-        token_ids=(5, 6, 7), offsets=((0, 5), (5, 7), (7, 9)), logprobs=(-0.1, -0.2, -0.3), finish="length", source="sampled",
+        token_ids=(5, 6, 7), offsets=((0, 5), (5, 7), (7, 9)), logprobs=(-0.1, -0.2, -0.3),
+        ref_logprobs=(-0.2, -0.2, -0.2), values=(0.1, 0.2, 0.3), finish="length", source="sampled",
     ),
     sentences=((0, 9),),
     claims=(Claim(0, "Vetra", "answer", 0, (0, 5), 5, 1.0), Claim(1, "nowhere")),
@@ -50,7 +51,7 @@ def test_a_row_has_the_keys_that_outside_tools_rely_on() -> None:
             assert set(part) == set(keys.split())
     for reward in row["rewards"].values():
         assert set(reward) == {"value", "parts", "events", "tokens", "unplaced", "error"}
-    assert set(row["rewards"]["rlfh"]["events"][0]) == {"part", "value", "end", "claim"}
+    assert set(row["rewards"]["rlfh"]["events"][0]) >= {"part", "value", "end", "claim"}
     assert set(row["error"]) == {"stage", "kind", "message", "raw"}
     assert set(row["cost"]) == {"calls", "cached", "tokens_in", "tokens_out", "seconds"}
     assert row["claims"][1]["span"] is None and row["rewards"]["truthrl"]["value"] is None
@@ -67,3 +68,5 @@ def test_messages_put_passages_before_the_question() -> None:
 def test_first_verdict_on_a_target() -> None:
     assert FULL.verdict("claim:0") == FULL.verdicts[0]
     assert FULL.verdict("reasoning") is None
+    assert FULL.verdict("claim:0", "fact") == FULL.verdicts[0]
+    assert FULL.verdict("claim:0", "truth") is None

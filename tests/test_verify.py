@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from workbench.types import Question, Response
+from workbench.types import Claims, Question, Response, Verdict
 from workbench.verify import outcome
 
 CITY = Question("q", "Where was Toma Ardel born?", ("Vetra", "the city of Vetra"))
+
+
+def verdicts(responses: list[Response], **settings: Any) -> list[Verdict]:
+    """The single verdict of each response."""
+    checked = outcome(**settings)([(response, Claims()) for response in responses])
+    return [verdict for one in checked for verdict in one.verdicts]
 
 
 def response(text: str, question: Question = CITY) -> Response:
@@ -33,7 +41,7 @@ def response(text: str, question: Question = CITY) -> Response:
     ],
 )
 def test_outcome(text: str, label: str) -> None:
-    [[verdict]] = outcome()([response(text)])
+    [verdict] = verdicts([response(text)])
     assert (verdict.target, verdict.aspect, verdict.by) == ("outcome", "answer", "rule")
     assert (verdict.label, verdict.error) == (label, None)
 
@@ -52,24 +60,24 @@ def test_outcome(text: str, label: str) -> None:
     ],
 )
 def test_outcome_by_kind(kind: str, answers: tuple[str, ...], text: str, label: str) -> None:
-    [[verdict]] = outcome()([response(text, Question("q", "?", answers, kind=kind))])
+    [verdict] = verdicts([response(text, Question("q", "?", answers, kind=kind))])
     assert verdict.label == label
 
 
 def test_required_box() -> None:
     texts = (r"\boxed{Vetra}", "Vetra", r"\boxed{I don't know}", "I don't know")
-    labels = [verdict.label for [verdict] in outcome(require_box=True)(list(map(response, texts)))]
+    labels = [verdict.label for verdict in verdicts(list(map(response, texts)), require_box=True)]
     assert labels == ["correct", "incorrect", "uncertain", "incorrect"]
 
 
 def test_extra_abstentions() -> None:
-    [[verdict]] = outcome(abstentions=["zu neska"])([response("Zu neska.")])
+    [verdict] = verdicts([response("Zu neska.")], abstentions=["zu neska"])
     assert verdict.label == "uncertain"
 
 
 def test_no_gold_answer_fails_that_row_alone() -> None:
     bare = Question("bare", "Tell me about Toma Ardel.", kind="biography")
-    [[answer], [abstention], [other]] = outcome()([response("Vetra", bare), response("I don't know", bare), response("Vetra")])
+    answer, abstention, other = verdicts([response("Vetra", bare), response("I don't know", bare), response("Vetra")])
     for verdict in (answer, abstention):
         assert verdict.label is None
         assert verdict.error is not None

@@ -62,7 +62,7 @@ class Bench:
         from workbench.grade import grade
         from workbench.verify import outcome
 
-        return grade(outcome(require_box=self.require_box), rewards or {})
+        return grade([outcome(require_box=self.require_box)], rewards or {})
 
     def path(self, policy: str) -> str:
         """The folder or hub name that "sft", "base" or any other policy name stands for.

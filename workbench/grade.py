@@ -1,25 +1,34 @@
-"""Verify and reward as one callable: all that a trainer sees."""
+"""Extract, verify, reward and attribute as one callable: all that a trainer sees."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from workbench.types import Feedback, Grade, Response, RewardFn, Verify
+from workbench.types import Claims, Cost, Extract, Feedback, Grade, Response, RewardFn, Verify
 
 
-def grade(verify: Verify, rewards: Mapping[str, RewardFn]) -> Grade:
-    """Check a batch of responses in one call and pay each method's reward for what was found, in the order given.
+def grade(verify: Sequence[Verify], rewards: Mapping[str, RewardFn], extract: Extract | None = None) -> Grade:
+    """Extract and check a batch of responses, each stage in one call, and pay each method's reward in the order given.
 
-    What could not be checked is a failed verdict and spoils the rewards of its own row alone. An exception in a reward
-    function is a mistake in that function and is raised.
+    Without `extract` the verifiers get no claims. What could not be checked is a failed verdict and spoils the rewards of its
+    own row alone; a failed extraction is the row's error, and the verifiers see that row without claims. An exception in a
+    reward function is a mistake in that function and is raised.
     """
 
     def run(responses: Sequence[Response]) -> list[Feedback]:
-        verdicts = verify(responses)
-        assert len(verdicts) == len(responses), (len(verdicts), len(responses))
-        checked = (Feedback(response, verdicts=found) for response, found in zip(responses, verdicts, strict=True))
-        return [rescore(feedback, rewards) for feedback in checked]
+        found = extract(responses) if extract else [Claims()] * len(responses)
+        assert len(found) == len(responses), (len(found), len(responses))
+        batch = list(zip(responses, found, strict=True))
+        rows = [_begin(response, claims) for response, claims in batch]
+        for check in verify:
+            checked = check(batch)
+            assert len(checked) == len(batch), (len(checked), len(batch))
+            rows = [
+                replace(row, verdicts=row.verdicts + one.verdicts, cost=row.cost + one.cost)
+                for row, one in zip(rows, checked, strict=True)
+            ]
+        return [rescore(row, rewards) for row in rows]
 
     return run
 
@@ -27,3 +36,7 @@ def grade(verify: Verify, rewards: Mapping[str, RewardFn]) -> Grade:
 def rescore(feedback: Feedback, rewards: Mapping[str, RewardFn]) -> Feedback:
     """Pay the given methods anew from the row alone, without asking anyone; the rewards of other methods stay."""
     return replace(feedback, rewards={**feedback.rewards, **{method: pay(feedback) for method, pay in rewards.items()}})
+
+
+def _begin(response: Response, found: Claims) -> Feedback:
+    return Feedback(response, found.sentences, found.claims, found.verdicts, error=found.error, cost=Cost() + found.cost)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 SCHEMA = 1
@@ -71,7 +71,9 @@ class Response:
     prompt_ids: tuple[int, ...] = ()
     token_ids: tuple[int, ...] = ()
     offsets: tuple[tuple[int, int], ...] = ()
-    logprobs: tuple[float, ...] = ()
+    logprobs: tuple[float, ...] = ()  # of the sampled tokens, under the policy that sampled them
+    ref_logprobs: tuple[float, ...] = ()  # under the reference policy
+    values: tuple[float, ...] = ()  # a critic's value before each token
     finish: str = "stop"  # "stop" or "length"
     source: str = "sampled"  # where the tokens come from: "sampled", "encoded" or "words"
 
@@ -105,12 +107,17 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Event:
-    """A reward value that ends at character `end` of the response; `end=None` means the end of the response."""
+    """A reward value that ends at character `end` of the response; `end=None` means the end of the response.
+
+    It is paid to the token that holds the last of these characters; with a `start`, it is spread evenly over the tokens from
+    there to `end`.
+    """
 
     part: str
     value: float
     end: int | None = None
     claim: int | None = None
+    start: int | None = None
 
 
 @dataclass(frozen=True)
@@ -133,6 +140,49 @@ class Cost:
     tokens_out: int = 0
     seconds: float = 0.0
 
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(Cost)))
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """One request to a judge. `task` names what is asked (see `workbench.judge`); `text` is the whole prompt."""
+
+    task: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A judge's reply to one prompt, not yet read; or the error that prevented it."""
+
+    text: str | None
+    error: Failure | None = None
+    cost: Cost = Cost()
+
+
+@dataclass(frozen=True)
+class Claims:
+    """What an extractor found in one response.
+
+    `sentences` are character spans in the response; claims refer to them by position. An extractor that judges as it reads
+    (single-pass mode) also gives `verdicts`. With an `error` nothing was found out, which is not the same as no claims.
+    """
+
+    sentences: tuple[tuple[int, int], ...] = ()
+    claims: tuple[Claim, ...] = ()
+    verdicts: tuple[Verdict, ...] = ()
+    error: Failure | None = None
+    cost: Cost = Cost()
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What one verifier found out about one response; a check that failed is a verdict with an error."""
+
+    verdicts: tuple[Verdict, ...] = ()
+    cost: Cost = Cost()
+
 
 @dataclass(frozen=True)
 class Feedback:
@@ -146,9 +196,10 @@ class Feedback:
     error: Failure | None = None
     cost: Cost = Cost()
 
-    def verdict(self, target: str) -> Verdict | None:
-        """The first verdict on `target`, or None."""
-        return next((verdict for verdict in self.verdicts if verdict.target == target), None)
+    def verdict(self, target: str, aspect: str | None = None) -> Verdict | None:
+        """The first verdict on `target` (of one aspect, where it is named), or None."""
+        found = (verdict for verdict in self.verdicts if verdict.target == target)
+        return next((verdict for verdict in found if aspect in (None, verdict.aspect)), None)
 
     def with_reward(self, method: str, reward: Reward) -> Feedback:
         return replace(self, rewards={**self.rewards, method: reward})
@@ -170,6 +221,8 @@ class Feedback:
                 "ids": list(response.token_ids),
                 "offsets": [list(offset) for offset in response.offsets],
                 "logprobs": list(response.logprobs),
+                "ref_logprobs": list(response.ref_logprobs),
+                "values": list(response.values),
             },
             "sentences": [list(span) for span in self.sentences],
             "claims": [asdict(claim) for claim in self.claims],
@@ -193,6 +246,8 @@ class Feedback:
             token_ids=tuple(tokens["ids"]),
             offsets=_pairs(tokens["offsets"]),
             logprobs=tuple(tokens.get("logprobs", ())),
+            ref_logprobs=tuple(tokens.get("ref_logprobs", ())),
+            values=tuple(tokens.get("values", ())),
             finish=row["finish"],
             source=tokens["source"],
         )
@@ -232,6 +287,8 @@ def _reward(row: Mapping[str, Any]) -> Reward:
     )
 
 
-Verify = Callable[[Sequence[Response]], list[tuple[Verdict, ...]]]
+Judge = Callable[[Sequence[Prompt]], list[Reply]]  # one reply for each prompt, in order
+Extract = Callable[[Sequence[Response]], list[Claims]]
+Verify = Callable[[Sequence[tuple[Response, Claims]]], list[Checked]]
 RewardFn = Callable[[Feedback], Reward]
-Grade = Callable[[Sequence[Response]], list[Feedback]]
+Grade = Callable[[Sequence[Response]], list[Feedback]]  # all that a trainer ever sees

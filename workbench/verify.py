@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from workbench.answers import final_answer, is_abstention, matches
-from workbench.types import Failure, Response, Verdict, Verify
+from workbench.types import Checked, Claims, Failure, Response, Verdict, Verify
 
 OUTCOMES = ("correct", "uncertain", "incorrect")
 
@@ -22,8 +22,8 @@ def outcome(require_box: bool = False, abstentions: Iterable[str] = ()) -> Verif
     """
     phrases = tuple(abstentions)
 
-    def verify(responses: Sequence[Response]) -> list[tuple[Verdict, ...]]:
-        return [(_outcome(response, require_box, phrases),) for response in responses]
+    def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
+        return [Checked((_outcome(response, require_box, phrases),)) for response, _ in batch]
 
     return verify
 

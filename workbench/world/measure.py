@@ -28,7 +28,7 @@ def measure(policy: Policy | str, world: World, split: str, samples: int = 4, se
     from workbench.verify import outcome
 
     loaded = load_policy(policy) if isinstance(policy, str) else policy
-    scored = grade(outcome(), {})
+    scored = grade([outcome()], {})
 
     def greedy(questions: Sequence[Question], new_tokens: int) -> list[Feedback]:
         return scored(generate(loaded, questions, max_new_tokens=new_tokens, greedy=True))

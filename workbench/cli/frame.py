@@ -1,0 +1,147 @@
+"""What all commands share: the app, options that occur often, exit codes, and ways to show a result."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.exceptions import TyperException
+
+from workbench import __version__
+from workbench.types import WorkbenchError
+
+app = typer.Typer(no_args_is_help=True, add_completion=False)
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
+Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of everything random.")]
+WorldSeed = Annotated[int, typer.Option(help="Seed of the world.")]
+Threads = Annotated[int, typer.Option(min=1, help="CPU threads.")]
+Bench = Annotated[str, typer.Option(help="The bench: tiny runs on a laptop; small and paper need --questions.")]
+Questions = Annotated[Path | None, typer.Option(help='JSONL of {"id", "question", "answers"} for the benches small and paper.')]
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run one command and exit with its code. An error is one line; `--debug` prints its traceback before that line."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        code = app(arguments, prog_name="workbench", standalone_mode=False) or 0
+    except TyperException as error:  # a usage error; without arguments at all its text is empty and the help is printed
+        code = error.exit_code
+        if message := error.format_message():
+            command = getattr(getattr(error, "ctx", None), "command_path", "workbench")
+            complain(f"{message.rstrip('.')}; `{command} --help` shows what there is")
+    except Exception as error:
+        expected = isinstance(error, WorkbenchError)
+        code = error.code if isinstance(error, WorkbenchError) else 1
+        if "--debug" in arguments:
+            import traceback
+
+            traceback.print_exc()
+        hint = "" if expected or "--debug" in arguments else " (`workbench --debug …` prints the traceback)"
+        complain(str(error) if expected else f"{type(error).__name__}: {error}{hint}")
+    if code == 130:
+        complain("interrupted; the same command takes up an unfinished run")
+    sys.exit(code)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"workbench {__version__}")
+        raise typer.Exit
+
+
+@app.callback(epilog="Example: workbench demo")
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Print tracebacks; stands before the command.")] = False,
+) -> None:
+    """A workbench for making language models factual by reinforcement learning."""
+
+
+@contextlib.contextmanager
+def stdout_kept_clean() -> Iterator[None]:
+    """Send what a library prints to stderr: trainers print their logs to stdout, where `--json` promises one object."""
+    with contextlib.redirect_stdout(sys.stderr):
+        yield
+
+
+def complain(message: str) -> None:
+    print("workbench:", " ".join(message.split()), file=sys.stderr)
+
+
+def exit_code(result: Mapping[str, Any]) -> int:
+    """The code for a result whose `status` and `failed`, wherever they stand in it, say how it went."""
+    parts = list(_mappings(result))
+    statuses = {part.get("status") for part in parts}
+    if "interrupted" in statuses:
+        return 130
+    if "too_many_failures" in statuses:
+        return 4
+    return 3 if any((_value(part.get("failed")) or 0) > 0 for part in parts) else 0
+
+
+def _mappings(value: Any) -> Iterator[Mapping[str, Any]]:
+    """`value` and every mapping under it."""
+    if isinstance(value, Mapping):
+        yield value
+        for item in value.values():
+            yield from _mappings(item)
+
+
+def show(result: Mapping[str, Any], as_json: bool, pretty: Callable[[Mapping[str, Any]], None]) -> None:
+    if as_json:
+        print(json.dumps(result, ensure_ascii=False, allow_nan=False))
+    else:
+        pretty(result)
+
+
+def print_mapping(mapping: Mapping[str, Any]) -> None:
+    """Scalars as one table of names and values, then a table for every list or mapping under its name."""
+    nested = {key: value for key, value in mapping.items() if value and isinstance(value, (Mapping, list, tuple))}
+    if scalars := [(key, str(value)) for key, value in mapping.items() if key not in nested]:
+        print_table("", ("", ""), scalars)
+    for key, value in nested.items():
+        if isinstance(value, Mapping):
+            print_table(key, ("", ""), [(str(name), str(item)) for name, item in value.items()])
+        elif isinstance(value[0], Mapping):
+            columns = list(value[0])
+            print_table(key, columns, [[str(row.get(column, "")) for column in columns] for row in value])
+        else:
+            print_table(key, ("",), [(str(item),) for item in value])
+
+
+def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    from rich.box import SIMPLE
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console()
+    if title:
+        console.print(Text(title), soft_wrap=True)
+    table = Table(box=SIMPLE, pad_edge=False, show_edge=False, show_header=any(columns))
+    for column in columns:
+        table.add_column(Text(column))
+    for row in rows:
+        table.add_row(*map(Text, row))  # Text, so that a bracket in an answer is not read as markup
+    console.print(table, Text())
+
+
+def _value(cell: Any) -> float | None:
+    return cell.get("value") if isinstance(cell, Mapping) else cell
+
+
+def percent(cell: Any) -> str:
+    value = _value(cell)
+    if value is None:
+        return "–"
+    if not isinstance(cell, Mapping) or cell.get("low") is None:
+        return f"{100 * value:.1f}"
+    return f"{100 * value:.1f} [{100 * cell['low']:.0f},{100 * cell['high']:.0f}]"

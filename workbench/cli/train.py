@@ -1,0 +1,103 @@
+"""`workbench demo`, `train` and `evaluate`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from workbench.cli.frame import (
+    Bench,
+    Json,
+    Questions,
+    Seed,
+    Threads,
+    app,
+    exit_code,
+    percent,
+    print_table,
+    show,
+    stdout_kept_clean,
+)
+from workbench.metrics import RATES
+from workbench.threads import DEFAULT_THREADS
+
+
+@app.command(epilog="Example: workbench demo --seed 2 --out runs/demo-2")
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for what the demo writes.")] = Path("runs/demo"),
+    seed: Seed = 1,
+    threads: Threads = DEFAULT_THREADS,
+) -> int:
+    """Train a tiny model to answer what it knows and to pass on what it does not, and show the difference."""
+    from workbench.demo import run_demo
+
+    return exit_code(run_demo(out, seed, threads))
+
+
+@app.command(epilog="Example: workbench train truthrl --out runs/truthrl --set truthrl.reward=binary")
+def train(
+    recipe: Annotated[str, typer.Argument(help="Name of a recipe, such as truthrl.")],
+    out: Annotated[Path, typer.Option(help="Folder of the run; an unfinished one is resumed.")],
+    bench: Bench = "tiny",
+    seed: Seed = 0,
+    steps: Annotated[int | None, typer.Option(min=1, help="Training steps instead of the recipe's own number.")] = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="CPU threads; by default 2, or those that the run was begun with.")
+    ] = None,
+    overrides: Annotated[
+        list[str] | None, typer.Option("--set", metavar="RECIPE.FIELD=VALUE", help="Change a field of the recipe.")
+    ] = None,
+    questions: Questions = None,
+    as_json: Json = False,
+) -> int:
+    """Train a policy by a recipe and evaluate it before and after."""
+    from workbench.recipes import train_recipe
+
+    with stdout_kept_clean():
+        summary = train_recipe(recipe, bench, seed, out, steps, threads, overrides or [], questions)
+    show(summary, as_json, _print_summary)
+    return exit_code(summary)
+
+
+@app.command(epilog="Example: workbench evaluate runs/truthrl --split test --json")
+def evaluate(
+    policy: Annotated[str, typer.Argument(help="A run's folder, a model's folder or a model's public name.")],
+    split: Annotated[Literal["validation", "test", "ood"], typer.Option(help="Which questions to ask.")],
+    bench: Bench = "tiny",
+    samples: Annotated[int, typer.Option(min=0, help="Sampled answers per question, beside the greedy one.")] = 4,
+    seed: Seed = 0,
+    limit: Annotated[int | None, typer.Option(min=1, help="Ask only so many questions.")] = None,
+    kinds: Annotated[
+        list[str] | None, typer.Option("--kind", metavar="KIND", help="Ask only questions of this kind; repeatable.")
+    ] = None,
+    threads: Threads = DEFAULT_THREADS,
+    questions: Questions = None,
+    lang: Annotated[Literal["en", "l2"], typer.Option(help="The world's language to ask in; l2 is its second.")] = "en",
+    as_json: Json = False,
+) -> int:
+    """Measure how often a policy is right, abstains and hallucinates, with 95% intervals."""
+    from workbench.evaluate import evaluate_policy
+
+    with stdout_kept_clean():
+        report = evaluate_policy(policy, split, bench, samples, seed, limit, kinds or None, threads, questions, lang)
+    show(report, as_json, _print_report)
+    return exit_code(report)
+
+
+def _print_report(report: Mapping[str, Any]) -> None:
+    for decoding in ("greedy", "sampled"):
+        scores = report.get(decoding) or {}
+        if scores.get("n"):  # nothing was sampled with `--samples 0`
+            tiers = {"all": scores, **scores.get("by_tier", {})}
+            title = f"{report['policy']} on {report['split']}: {decoding}, percent [95% interval]"
+            rows = [(tier, str(row["n"]), *(percent(row.get(m)) for m in RATES)) for tier, row in tiers.items()]
+            print_table(title, ("tier", "n", *RATES), rows)
+
+
+def _print_summary(summary: Mapping[str, Any]) -> None:
+    before, after = ((summary.get(when) or {}).get("greedy", {}) for when in ("before", "after"))
+    title = f"{summary['method']}, seed {summary['seed']}: greedy answers, percent [95% interval]"
+    print_table(title, ("", "before", "after"), [(m, percent(before.get(m)), percent(after.get(m))) for m in RATES])

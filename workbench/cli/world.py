@@ -1,0 +1,61 @@
+"""`workbench world …`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from workbench.cli.frame import Json, Threads, WorldSeed, app, print_mapping, show, stdout_kept_clean
+from workbench.threads import DEFAULT_THREADS
+
+world_app = typer.Typer(no_args_is_help=True)
+app.add_typer(
+    world_app,
+    name="world",
+    help="The closed world whose truth is known exactly: show it, export it, teach it to a model.",
+    epilog='Example: workbench world show --entity "Dramem Torusin"',
+)
+
+
+@world_app.command("show", epilog='Example: workbench world show --entity "Dramem Torusin" --json')
+def world_show(
+    entity: Annotated[str | None, typer.Option(help="Name of one entity; without it, the world in numbers.")] = None,
+    seed: WorldSeed = 0,
+    as_json: Json = False,
+) -> None:
+    """Show the world in numbers, or everything that is true of one entity."""
+    from workbench.world.show import describe
+
+    show(describe(entity, seed), as_json, print_mapping)
+
+
+@world_app.command("export", epilog="Example: workbench world export --out runs/world")
+def world_export(
+    out: Annotated[Path, typer.Option(help="Folder for the files.")],
+    seed: WorldSeed = 0,
+    as_json: Json = False,
+) -> None:
+    """Write entities, facts, pages, questions and training documents as JSONL files."""
+    from workbench.world.export import export_world
+
+    with stdout_kept_clean():
+        counts = export_world(out, seed)
+    show(counts, as_json, print_mapping)
+
+
+@world_app.command("build", epilog="Example: workbench world build --out runs/policy --size small")
+def world_build(
+    out: Annotated[Path, typer.Option(help="Folder for the model.")],
+    seed: WorldSeed = 0,
+    threads: Threads = DEFAULT_THREADS,
+    size: Annotated[Literal["full", "small"], typer.Option(help="How large a model to train.")] = "full",
+    as_json: Json = False,
+) -> None:
+    """Train the tiny model that has read the world's documents: the policy that the recipes start from."""
+    from workbench.world.policy import build_policy
+
+    with stdout_kept_clean():
+        card = build_policy(out, seed, threads, size)
+    show(card, as_json, lambda _: print((out / "README.md").read_text()))
