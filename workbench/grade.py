@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from workbench.attribute import settle
 from workbench.types import Claims, Cost, Extract, Feedback, Grade, Response, RewardFn, Verify
 
 
@@ -35,7 +36,8 @@ def grade(verify: Sequence[Verify], rewards: Mapping[str, RewardFn], extract: Ex
 
 def rescore(feedback: Feedback, rewards: Mapping[str, RewardFn]) -> Feedback:
     """Pay the given methods anew from the row alone, without asking anyone; the rewards of other methods stay."""
-    return replace(feedback, rewards={**feedback.rewards, **{method: pay(feedback) for method, pay in rewards.items()}})
+    paid = {method: settle(feedback, pay(feedback)) for method, pay in rewards.items()}
+    return replace(feedback, rewards={**feedback.rewards, **paid})
 
 
 def _begin(response: Response, found: Claims) -> Feedback:

@@ -1,0 +1,222 @@
+"""Claims to characters, events to tokens."""
+
+from __future__ import annotations
+
+import math
+import random
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from workbench.attribute import coverage, find_sentence, is_placed, locate, match, place, strip_end, token_at
+from workbench.grade import rescore
+from workbench.tokens import characters_of_bytes
+from workbench.types import Claim, Event, Feedback, Question, Response, Reward
+
+QUESTION = Question("q", "?")
+LETTERS = st.text(alphabet="ab c.é中👍", max_size=12)
+
+
+def response(text: str, cuts: list[int] | None = None, finish: str = "stop") -> Response:
+    """`text` in tokens cut at `cuts` (by default one per character), and an end-of-sequence token if it was not cut off."""
+    borders = [0, *(cuts if cuts is not None else range(1, len(text))), len(text)]
+    offsets = list(pairwise(borders)) if text else []
+    if finish == "stop":
+        offsets.append((len(text), len(text)))
+    return Response("r", QUESTION, text, token_ids=tuple(range(len(offsets))), offsets=tuple(offsets), finish=finish)
+
+
+def plain_end(claim: str, sentence: str) -> int:
+    """The definition, by the textbook table: the shortest prefix whose common subsequence is as long as the whole's."""
+    row = [0] * (len(claim) + 1)
+    lengths = [0]
+    for letter in sentence:
+        before = row
+        row = [0]
+        for position, other in enumerate(claim):
+            row.append(before[position] + 1 if letter == other else max(before[position + 1], row[-1]))
+        lengths.append(row[-1])
+    return lengths.index(lengths[-1])
+
+
+@pytest.mark.parametrize(
+    ("claim", "sentence", "matched"),
+    [
+        ("Ada Lind is a painter.", "Ada Lind is a painter and a baker.", "Ada Lind is a painter"),
+        ("Ada Lind is a baker.", "Ada Lind is a painter and a baker.", "Ada Lind is a painter and a baker"),
+        ("Ada Lind was born in 1921.", "Born in 1921, Ada moved to Oslo.", "orn in 1921"),
+        ("她出生于奥斯陆。", "她于1921年出生于奥斯陆，后来去了巴黎。", "她于1921年出生于奥斯陆"),
+        ("abc", "xaxbxcx", "axbxc"),
+        ("ab", "abab", "ab"),  # the first of two equal places
+        ("a!", "a!", "a"),  # final punctuation does not count
+        ("?!", "no?!", "?!"),  # unless there is nothing else
+    ],
+)
+def test_match(claim: str, sentence: str, matched: str) -> None:
+    found = match(claim, sentence)
+    assert found is not None
+    assert sentence[found[0] : found[1]] == matched
+
+
+def test_nothing_in_common() -> None:
+    assert match("abc", "xyz") is None
+    assert match("", "xyz") is None
+    assert match("abc", "") is None
+
+
+@settings(max_examples=300, deadline=None)
+@given(LETTERS, LETTERS)
+def test_the_end_is_the_one_defined(claim: str, sentence: str) -> None:
+    found = match(claim, sentence)
+    wanted = plain_end(strip_end(claim), sentence)
+    if found is None:
+        assert wanted == 0
+        return
+    start, end, _ = found
+    assert end == wanted
+    length = plain_length(strip_end(claim), sentence)
+    assert plain_length(strip_end(claim), sentence[start:end]) == length
+    assert plain_length(strip_end(claim), sentence[start + 1 : end]) < length
+
+
+def plain_length(claim: str, sentence: str) -> int:
+    row = [0] * (len(claim) + 1)
+    for letter in sentence:
+        before, row = row, [0]
+        for position, other in enumerate(claim):
+            row.append(before[position] + 1 if letter == other else max(before[position + 1], row[-1]))
+    return row[-1]
+
+
+@pytest.mark.parametrize(
+    ("claim", "sentence", "share"),
+    [
+        ("Ada Lind is a painter.", "ADA LIND is a PAINTER", 1.0),
+        ("Ada Lind is a painter.", "She is a painter", 3 / 5),
+        ("Ada Lind is a painter.", "A painter is Ada Lind", 2 / 5),  # order counts: "ada lind" or "a painter"
+        ("The moon is cheese.", "Ada Lind was born in Oslo.", 0.0),
+        ("她出生于奥斯陆", "他出生于巴黎", 3 / 7),
+        ("...", "...", 0.0),
+    ],
+)
+def test_coverage_counts_words_in_order(claim: str, sentence: str, share: float) -> None:
+    assert coverage(claim, sentence) == pytest.approx(share)
+
+
+def test_quoted_sentence() -> None:
+    text = "One two three. Four five six. One two three."
+    assert find_sentence(text, "One two three.") == (0, 14, 1.0)
+    assert find_sentence(text, "One two three.", after=14) == (30, 44, 1.0)
+    assert find_sentence(text, "Four FIVE six.") == (15, 20, 5 / 14)  # "Four " and " six.": the first of the longest
+    assert find_sentence(text, "ZZZ") is None
+    assert find_sentence(text, "  ") is None
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(alphabet="abc", min_size=1, max_size=9), st.text(alphabet="abc", max_size=15))
+def test_the_longest_common_substring(quote: str, text: str) -> None:
+    pieces = {quote[i:j] for i in range(len(quote)) for j in range(i + 1, len(quote) + 1)}
+    longest = max((len(piece) for piece in pieces if piece in text), default=0)
+    found = find_sentence(text, quote)
+    assert (found[1] - found[0] if found else 0) == longest
+    assert found is None or text[found[0] : found[1]] in pieces
+
+
+def test_claims_find_their_sentences() -> None:
+    text = "Ada Lind is a painter. She was born in Oslo in 1921."
+    sentences = [(0, 22), (23, 52)]
+    painter, born, alien = locate(
+        text,
+        sentences,
+        [Claim(0, "Ada Lind is a painter."), Claim(1, "Ada Lind was born in Oslo."), Claim(2, "Grasshoppers sing.")],
+    )
+    assert (painter.sentence, painter.span, painter.coverage) == (0, (0, 21), 1.0)
+    assert born.sentence == 1 and born.end == text.index("Oslo") + 4
+    assert born.coverage == pytest.approx(4 / 6, abs=1e-4)
+    assert (alien.sentence, alien.span, alien.end, alien.coverage) == (None, None, None, 0.0)
+    assert [is_placed(claim) for claim in (painter, born, alien)] == [True, True, False]
+    assert not is_placed(born, threshold=0.7)
+
+
+def test_a_claim_that_has_a_place_keeps_it() -> None:
+    claim = Claim(0, "anything", sentence=0, span=(1, 3), end=3, coverage=1.0)
+    assert locate("abcdef", [(0, 6)], [claim]) == (claim,)
+
+
+def test_repeated_sentences_and_claims_are_taken_in_order() -> None:
+    text = "Ada paints. Ada paints. Ada paints and Ada paints."
+    sentences = [(0, 11), (12, 23), (24, 50)]
+    claims = [Claim(number, "Ada paints.") for number in range(4)]
+    assert [claim.sentence for claim in locate(text, sentences, claims)] == [0, 1, 2, 2]
+    assert [claim.span for claim in locate(text, sentences, claims)] == [(0, 10), (12, 22), (24, 34), (39, 49)]
+    one = locate(text, sentences, [Claim(0, "Ada paints.", sentence=2), Claim(1, "Ada paints.", sentence=2)])
+    assert [claim.span for claim in one] == [(24, 34), (39, 49)]
+
+
+def test_a_claim_made_more_often_than_it_stands_stays_in_its_last_place() -> None:
+    claims = [Claim(number, "Ada paints.") for number in range(3)]
+    assert [claim.span for claim in locate("Ada paints.", [(0, 11)], claims)] == [(0, 10)] * 3
+
+
+def test_no_sentences() -> None:
+    assert locate("", [], [Claim(0, "Ada paints.")]) == (Claim(0, "Ada paints.", coverage=0.0),)
+
+
+def test_events_fall_on_the_token_with_their_last_character() -> None:
+    found = response("Oslo, 1921.", cuts=[4, 5, 8])  # Oslo | , |  19 | 21. | end
+    events = [Event("truth", 1.0, 4), Event("truth", -2.0, 10), Event("info", 0.5, 11), Event("general", 0.25)]
+    assert place(found, events) == (1.0, 0.0, 0.0, -1.5, 0.25)
+
+
+def test_the_end_of_a_truncated_response_is_its_last_token() -> None:
+    assert place(response("Oslo", cuts=[2], finish="length"), [Event("outcome", 1.0)]) == (0.0, 1.0)
+    assert place(response("", finish="stop"), [Event("outcome", -1.0)]) == (-1.0,)
+    assert place(response("", finish="length"), [Event("outcome", -1.0)]) == ()
+
+
+def test_a_span_is_shared_by_its_tokens() -> None:
+    found = response("Oslo, 1921.", cuts=[4, 5, 8])
+    assert place(found, [Event("truth", 1.0, 5, start=2)]) == (0.5, 0.5, 0.0, 0.0, 0.0)
+    assert place(found, [Event("truth", 1.0, 8, start=4)]) == (0.0, 0.5, 0.5, 0.0, 0.0)
+    assert place(found, [Event("truth", 1.0, None, start=10)]) == (0.0, 0.0, 0.0, 0.5, 0.5)
+
+
+def test_characters_of_several_tokens_belong_to_the_last() -> None:
+    """A thumb of four bytes cut in two: offsets from the bytes give it to the second token, and so does the event."""
+    text, ends = characters_of_bytes("a👍".encode())
+    assert (text, ends) == ("a👍", [1, 5])
+    found = Response("r", QUESTION, text, offsets=((0, 1), (1, 1), (1, 2)))
+    assert place(found, [Event("truth", 1.0, 2)]) == (0.0, 0.0, 1.0)
+    assert token_at(found, 1) == 0
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_token_rewards_sum_to_the_events(data: st.DataObject) -> None:
+    text = data.draw(st.text(alphabet="ab é́中👍\r\n", max_size=20))
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=6)))
+    found = response(text, cuts, data.draw(st.sampled_from(["stop", "length"])))
+    ends = st.none() | st.integers(1, max(1, len(text)))
+    events = [
+        Event("truth", value, end, start=None if start is None else min(start, (end or len(text)) - 1))
+        for value, end, start in data.draw(
+            st.lists(st.tuples(st.floats(-3, 3), ends, st.none() | st.integers(0, 20)), max_size=6)
+        )
+    ]
+    tokens = place(found, events)
+    assert len(tokens) == len(found.offsets)
+    if found.offsets:
+        assert math.fsum(tokens) == pytest.approx(math.fsum(event.value for event in events), abs=1e-9)
+    shuffled = random.Random(0).sample(events, len(events))
+    assert place(found, shuffled) == pytest.approx(tokens)
+
+
+def test_rescoring_places_the_events() -> None:
+    feedback = Feedback(response("Oslo", cuts=[2]))
+    paid = rescore(
+        feedback, {"a": lambda _: Reward(1.5, events=(Event("x", 1.0, 1), Event("y", 0.5))), "b": lambda _: Reward(None)}
+    )
+    assert paid.rewards["a"].tokens == (1.0, 0.0, 0.5)
+    assert paid.rewards["b"].tokens == ()

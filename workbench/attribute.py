@@ -1,0 +1,185 @@
+"""Claims to places in a response, and reward events to one number per token (RLFH, arXiv 2406.12221, section 3.2).
+
+The paper goes from a claim to its sentence by the longest common subsequence of characters, from the sentence to the
+response by the longest common substring, and pays the token that holds the claim's last matched character. It leaves open
+which character that is where several alignments are equally long; here it is unique: the end of the shortest prefix of the
+sentence whose common subsequence with the claim is already as long as the whole sentence's *(ours)*. Only lengths are
+computed, so memory stays linear.
+
+How far a place is to be trusted is its *coverage*: the share of the claim's words that the sentence has in the same order
+*(ours)*. Characters would not tell: two unrelated English sentences share most letters of the shorter one in order.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from workbench.types import Claim, Event, Feedback, Response, Reward
+
+Span = tuple[int, int]
+THRESHOLD = 0.5  # (ours) a claim with less coverage is unplaced
+
+# A run of letters and digits is a word, and so is each character of a script that writes without spaces.
+_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\W_\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
+
+
+def words(text: str) -> list[str]:
+    return [word.casefold() for word in _WORD.findall(text)]
+
+
+def match(claim: str, sentence: str) -> tuple[int, int, float] | None:
+    """Where `claim` lies in `sentence`: start and end of the matched characters, and the coverage; None if nothing matches.
+
+    Final punctuation of the claim is left out, or every claim would end on the full stop. The start is the latest one from
+    which the match is still complete.
+    """
+    from rapidfuzz.distance import LCSseq
+
+    wanted = strip_end(claim)
+    length = LCSseq.similarity(wanted, sentence)
+    if not length:
+        return None
+    complete = lambda start, end: LCSseq.similarity(wanted, sentence[start:end]) >= length  # noqa: E731
+    end = bisect_left(range(length, len(sentence)), True, key=lambda end: complete(0, end)) + length
+    start = bisect_left(range(end - length), True, key=lambda start: not complete(start + 1, end))
+    return start, end, coverage(wanted, sentence)
+
+
+def coverage(claim: str, sentence: str) -> float:
+    """The share of the claim's words that the sentence has in the same order; 0 for a claim without words."""
+    from rapidfuzz.distance import LCSseq
+
+    wanted = words(claim)
+    return LCSseq.similarity(wanted, words(sentence)) / len(wanted) if wanted else 0.0
+
+
+def strip_end(text: str) -> str:
+    """`text` without final white space and punctuation, unless it is all punctuation."""
+    end = len(text)
+    while end and (text[end - 1].isspace() or unicodedata.category(text[end - 1]).startswith("P")):
+        end -= 1
+    return text[:end] or text
+
+
+def find_sentence(text: str, quote: str, after: int = 0) -> tuple[int, int, float] | None:
+    """A quoted sentence's place in `text` from `after` on: start, end, and the share of the quote that was found.
+
+    An exact occurrence if there is one, else the longest common substring; None if they share no character.
+    """
+    quote = quote.strip()
+    if not quote:
+        return None
+    start = text.find(quote, after)
+    if start >= 0:
+        return start, start + len(quote), 1.0
+    start, length = _common_substring(quote, text, after)
+    return (start, start + length, length / len(quote)) if length else None
+
+
+def _common_substring(quote: str, text: str, after: int) -> tuple[int, int]:
+    """Start in `text` and length of the first longest substring of `quote` that occurs in `text[after:]`.
+
+    Every start of the quote is tried with a length one more than the best so far: no more searches than twice the quote's
+    length.
+    """
+    best, found, start = 0, 0, 0
+    while start + best < len(quote):
+        at = text.find(quote[start : start + best + 1], after)
+        if at < 0:
+            start += 1
+        else:
+            best, found = best + 1, at
+    return found, best
+
+
+def locate(text: str, sentences: Sequence[Span], claims: Sequence[Claim]) -> tuple[Claim, ...]:
+    """Give every claim that has none its sentence, span, end and coverage.
+
+    A claim without a sentence goes to the sentence that covers it best. Where the same claim is made, or the same sentence
+    stands, several times, they are taken in order. A claim that shares nothing with its sentence keeps `span` and `end` None.
+    """
+    used: dict[tuple[str, int], int] = {}  # (claim, sentence) -> where the last such claim ended
+    placed = []
+    for claim in claims:
+        if claim.span is None:
+            claim = _locate(text, sentences, claim, used)
+        placed.append(claim)
+    return tuple(placed)
+
+
+def _locate(text: str, sentences: Sequence[Span], claim: Claim, used: dict[tuple[str, int], int]) -> Claim:
+    number = claim.sentence if claim.sentence is not None else _best_sentence(text, sentences, claim.text, used)
+    if number is None:
+        return replace(claim, coverage=0.0)
+    begin, end = sentences[number]
+    earlier = used.get((claim.text, number), begin)
+    found = match(claim.text, text[begin:end])
+    if earlier > begin and found:  # said before in this sentence: is it said again behind that?
+        again = match(claim.text, text[earlier:end])
+        if again and again[2] >= found[2]:
+            begin, found = earlier, again
+    if found is None:
+        return replace(claim, sentence=number, coverage=0.0)
+    span = (begin + found[0], begin + found[1])
+    used[claim.text, number] = span[1]
+    return replace(claim, sentence=number, span=span, end=span[1], coverage=round(found[2], 4))
+
+
+def _best_sentence(text: str, sentences: Sequence[Span], claim: str, used: Mapping[tuple[str, int], int]) -> int | None:
+    """The sentence with the highest coverage; of equals, the first that this claim has not been placed in yet."""
+    scores = [coverage(strip_end(claim), text[begin:end]) for begin, end in sentences]
+    if not scores or not max(scores):
+        return None
+    best = [number for number, score in enumerate(scores) if score == max(scores)]
+    return next((number for number in best if (claim, number) not in used), best[-1])
+
+
+def is_placed(claim: Claim, threshold: float = THRESHOLD) -> bool:
+    """Whether the claim was found well enough for its event to be paid where it stands."""
+    return claim.end is not None and (claim.coverage is None or claim.coverage >= threshold)
+
+
+def sentence_end(feedback: Feedback, claim: Claim) -> int | None:
+    """The end of the claim's sentence, or None (the end of the response) where no sentence is known."""
+    return None if claim.sentence is None else feedback.sentences[claim.sentence][1]
+
+
+def token_at(response: Response, end: int | None) -> int:
+    """The token that an event ending at character `end` is paid to: it holds the character before `end`.
+
+    None is the end of the response: its last token, which is the end-of-sequence token unless the response was cut off.
+    """
+    last = len(response.offsets) - 1
+    if end is None:
+        return last
+    return min(bisect_left(response.offsets, end, key=lambda offset: offset[1]), last)
+
+
+def place(response: Response, events: Sequence[Event]) -> tuple[float, ...]:
+    """One number per token: the sum of the events paid to it. A response without tokens gives ()."""
+    if not response.offsets:
+        return ()
+    tokens = [0.0] * len(response.offsets)
+    for event in events:
+        share = tokens_of(response, event)
+        for position in share:
+            tokens[position] += event.value / len(share)
+    return tuple(tokens)
+
+
+def tokens_of(response: Response, event: Event) -> range:
+    """The tokens that share an event: the one at its end, or all that hold a character of its span."""
+    last = token_at(response, event.end)
+    if event.start is None:
+        return range(last, last + 1)
+    first = bisect_right(response.offsets, event.start, key=lambda offset: offset[1])
+    return range(min(first, last), last + 1)
+
+
+def settle(feedback: Feedback, reward: Reward) -> Reward:
+    """The reward with its token rewards, where it was scored; events and response say everything that is needed."""
+    return reward if reward.value is None else replace(reward, tokens=place(feedback.response, reward.events))
