@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 HEAVY = (
     "torch", "transformers", "trl", "peft", "accelerate", "datasets", "sentence_transformers", "gradio", "plotly", "lancedb",
-    "httpx", "numpy", "pandas",
+    "aiohttp", "httpx", "numpy", "pandas",
 )  # fmt: skip
 NOT_OURS = {"runs", "build", "dist", "__pycache__"}  # left by use; hidden folders other than .ci are not ours either
 

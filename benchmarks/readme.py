@@ -1,0 +1,80 @@
+"""Write the tables of README.md from the stored results, between `<!-- NAME -->` and `<!-- end -->`.
+
+python benchmarks/readme.py            # write
+python benchmarks/readme.py --check    # exit 1 if README.md does not say what the results say
+"""
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "benchmarks" / "results"
+RATES = ("accuracy", "abstention", "hallucination", "truthfulness")
+
+
+def load(name: str) -> dict:
+    return json.loads((RESULTS / f"{name}.json").read_text())
+
+
+def markdown(columns: list[str], rows: list[list[str]]) -> str:
+    return "\n".join("| " + " | ".join(row) + " |" for row in [columns, ["---"] * len(columns), *rows])
+
+
+def cell(rate: dict) -> str:
+    return f"{rate['value']:.2f} [{rate['low']:.2f}, {rate['high']:.2f}]"
+
+
+def truthrl() -> str:
+    found = load("truthrl_tiny")
+    reports, difference = found["reports"], found["ternary_minus_binary"]
+    rows = [
+        [policy, mode, *(cell(report[mode][rate]) for rate in RATES)]
+        for policy, report in reports.items()
+        for mode in ("greedy", "sampled")
+    ]
+    paired = ", ".join(
+        f"{mode} {value['diff']:+.2f} [{value['low']:+.2f}, {value['high']:+.2f}]" for mode, value in difference.items()
+    )
+    tiers = {mode: reports["ternary"][mode]["by_tier"] for mode in ("greedy", "sampled")}
+    greedy = tiers["greedy"]
+    return (
+        markdown(["policy", "decoding", *RATES], rows)
+        + f"\n\nTernary minus binary, truthfulness, paired over seeds and questions: {paired}. The ternary policy abstains on "
+        f"{greedy['unknown']['abstention']['value']:.0%} of the\nquestions about unknown people and still answers "
+        f"{greedy['known']['accuracy']['value']:.0%} of those about known ones (greedy; "
+        f"{tiers['sampled']['known']['accuracy']['value']:.0%} sampled). It goes\n{found['share_of_oracle']['ternary']:.2f} of "
+        f"the way from the start to an oracle that abstains exactly where the start is wrong; the price is paid on\n"
+        f"half-known facts, where it abstains on {greedy['half']['abstention']['value']:.0%}."
+    )
+
+
+TABLES: dict[str, Callable[[], str]] = {"truthrl": truthrl}
+
+
+def rendered(text: str) -> str:
+    """`text` with every marked part that has a table here replaced by it."""
+
+    def part(match: re.Match) -> str:
+        name = match[1]
+        return f"<!-- {name} -->\n{TABLES[name]()}\n<!-- end -->" if name in TABLES else match[0]
+
+    return re.sub(r"<!-- (\w+) -->\n.*?\n<!-- end -->", part, text, flags=re.DOTALL)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true")
+    given = parser.parse_args()
+    readme = ROOT / "README.md"
+    before, after = readme.read_text(), rendered(readme.read_text())
+    if given.check:
+        sys.exit(0 if before == after else "README.md does not say what benchmarks/results say: run benchmarks/readme.py")
+    readme.write_text(after)
+
+
+if __name__ == "__main__":
+    main()
