@@ -18,7 +18,8 @@ Lyon, was born in Paris") is taken for what it usually is, and a name written sm
 
 from __future__ import annotations
 
-from workbench.answers.abstention import ABSTENTIONS, INVALID, INVALID_QUESTION, is_abstention
+from workbench.answers.abstention import ABSTENTIONS, INVALID, INVALID_QUESTION, is_abstention, is_invalid
+from workbench.answers.hedging import hedge, is_hedged
 from workbench.answers.matching import MAX_WORDS, NO, YES, matches
 from workbench.answers.text import final_answer, normalise
 
@@ -30,7 +31,10 @@ __all__ = [
     "NO",
     "YES",
     "final_answer",
+    "hedge",
     "is_abstention",
+    "is_hedged",
+    "is_invalid",
     "matches",
     "normalise",
 ]

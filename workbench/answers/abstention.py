@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from workbench.answers.text import STOP, canonical, final_answer
@@ -34,22 +34,47 @@ ABSTENTIONS: dict[str, tuple[str, ...]] = {
         "| it is impossible to… | the passages do not… | the passage does not… | the text does not…"
         "| the context does not… | the references do not… | the documents do not… | the provided…do not…"
         "| the provided…does not… | …beyond my knowledge | …outside my knowledge | I would rather not guess"
-        "| I prefer not to guess",
+        "| I prefer not to guess | I could not say… | I could not tell you… | I cannot be sure… | I cannot be certain…"
+        "| I can neither… | I do not have a clue… | have not a clue… | beats me | who knows | no one knows | nobody knows"
+        "| I dunno… | not known to me | …is not known to me | unclear | not clear | undetermined | unanswerable"
+        "| not available | not applicable | no answer | there is no answer… | there is no definitive… "
+        "| there is no clear answer…"
+        "| I do not think I know… | I do not think I can… | I do not believe I have… | I do not believe I know…"
+        "| I do not possess… | I do not know anything… | I know nothing about… | I know nothing of… | I would be guessing…"
+        "| I would only be guessing… | I will not guess… | I do not want to guess… | I refuse to… | I decline to…"
+        "| I must decline… | I have to decline… | I won't answer… | I will not answer… | I abstain… | I must abstain…"
+        "| I have to abstain… | hard to say… | difficult to say… | it is hard to… | it is difficult to… | I cannot be of help…"
+        "| none of the passages… | none of the documents… | none of the above information… | none of the given…"
+        "| none of the provided… | my knowledge does not… | my training data does not… | …outside of my knowledge"
+        "| …beyond the scope of my knowledge | …outside the scope of my knowledge",
         "zh": "我不知道… | 不知道… | 我不确定… | 不确定… | 我不清楚… | 不清楚… | 我不太清楚… | 我不了解…"
         "| 我不认识… | 我无法回答… | 无法回答… | 我无法确定… | 无法确定… | 我没有…信息 | 没有足够…"
-        "| 信息不足… | 未知 | 答案未知",
+        "| 信息不足… | 未知 | 答案未知 | 我不太确定… | 不太确定… | 无法提供… | 我无法提供… | 我没有相关… | 没有相关…"
+        "| 没有关于… | 我没有关于… | 没有…信息 | 没有…资料 | 不详 | 没有人知道… | 没人知道… | 无可奉告 | 我不会"
+        "| 无法得知… | 无从得知… | 无法判断… | 我无法判断… | 无从知晓… | 我不记得… | 不记得… | 我不懂… | 难以确定…",
         "es": "no lo sé… | no sé | yo no sé… | no sé quién… | no sé cuál… | no sé dónde… | no sé cuándo…"
         "| no sé qué… | no estoy seguro… | no estoy segura… | no puedo responder… | no tengo información…"
         "| no tengo suficiente… | no tengo idea… | ni idea | no conozco… | desconozco… | lo desconozco"
-        "| se desconoce… | desconocido",
+        "| se desconoce… | desconocido | desconocida | …es desconocida | …es desconocido | no tengo esa… | no tengo ni idea…"
+        "| no dispongo de… | no sabría… | no sabría decirlo | no sabría decirte… | no se sabe… | no hay información…"
+        "| no hay suficiente… | no puedo contestar… | no puedo proporcionar… | no puedo decir… | no puedo confirmar…"
+        "| no puedo determinar… | no recuerdo… | no lo recuerdo… | yo no lo sé… | nadie lo sabe | no tengo la respuesta…",
         "de": "ich weiß nicht… | ich weiß es nicht… | ich weiß das nicht… | das weiß ich nicht… | weiß nicht…"
         "| nicht bekannt | ich bin nicht sicher… | ich bin mir nicht sicher… | keine Ahnung…"
         "| ich habe keine… | ich kenne…nicht | ich kann…nicht beantworten | ich kann…nicht sagen"
-        "| unbekannt | …ist unbekannt",
+        "| unbekannt | …ist unbekannt | weiß ich nicht… | weiß ich das nicht… | ich bin mir da nicht sicher… "
+        "| dazu habe ich keine…"
+        "| mir liegen keine… | mir liegt keine… | …ist mir nicht bekannt | …ist nicht bekannt | mir ist nicht bekannt…"
+        "| ich kann…nichts sagen… | ich kann dazu nichts… | keine Angabe… | keine Angaben… | niemand weiß… | weiß nicht…"
+        "| ich kann mich nicht erinnern… | ich verfüge über keine… | es ist nicht bekannt…",
         "fr": "je ne sais pas… | je sais pas… | je ne le sais pas… | je ne suis pas sûr… | je ne suis pas sûre…"
         "| j'ignore… | je ne suis pas certain… | je ne connais pas… | je ne peux pas répondre…"
         "| je ne peux pas dire… | aucune idée… | je n'ai pas assez… | je n'ai aucune idée…"
-        "| je n'ai pas d'information… | je n'ai pas d'informations… | inconnu",
+        "| je n'ai pas d'information… | je n'ai pas d'informations… | inconnu | inconnue | …est inconnue | …est inconnu "
+        "| je l'ignore…"
+        "| on ne sait pas… | on l'ignore… | je n'ai pas la… | je n'ai pas cette… | je ne dispose pas… | je n'en sais rien…"
+        "| je n'en ai aucune… | je ne suis pas en mesure… | aucune information… | je ne peux pas confirmer… | je ne saurais…"
+        "| je ne me souviens pas… | personne ne sait… | nul ne sait… | je ne peux pas fournir…",
         "l2": "mi ne vedu… | mi ne sabo…",
     }.items()
 }
@@ -69,22 +94,30 @@ INVALID: dict[str, tuple[str, ...]] = {
     }.items()
 }
 
-_HEDGES = "maybe|perhaps|probably|possibly|i think|i believe|i guess|i would say|i would guess|my guess|my best guess"
+_HEDGES = (  # without diacritics, as `canonical` leaves them
+    "maybe|perhaps|probably|possibly|i think|i believe|i guess|i would say|i would guess|my guess|my best guess"
+    "|probablemente|posiblemente|quizas?|tal vez|creo que|pienso que|supongo que|vielleicht|wahrscheinlich|vermutlich"
+    "|moglicherweise|ich glaube|ich denke|peut-etre|probablement|je crois que|je crois|je pense que|je pense"
+)
 _TURNS = "but|however|though|although|pero|aber|mais"
 _STATES = "(?:it|he|she|that|they|the answer) (?:is|was|are|were|may|might|could)"
 _BREAK = re.compile(  # where a new clause begins, beside commas
-    rf"{STOP}|:|\s[-–]+\s|—|,?\s*\b(?=(?:{_HEDGES}|{_TURNS}|because)\b)|,\s*(?={_STATES}\b)|,?(?=但|不过)",
+    rf"{STOP}|:|\s[-–]+\s|—|,?\s*\b(?=(?:{_HEDGES}|{_TURNS}|because)\b)|,\s*(?={_STATES}\b)|,?(?=但|不过)|,(?=应该|可能|估计|大概|也许|或许"
+    rf"|我猜|我觉得|我想)",
     re.I,
 )
 _LEADS = re.compile(  # what may stand before a clause without changing what it says
     rf"(?:(?:{_HEDGES}|{_TURNS}|still|and|so|well|hmm|that|sorry|i am (?:very |so )?sorry|i apologi[sz]e|i am afraid"
     r"|to be honest|i must admit|i have to (?:say|admit)|(?:the |my )?(?:final )?answer(?: is)?"
-    r"|lo siento|desole|leider|es tut mir leid)\b|很?抱歉|对不起|但是?|不过|[\s,\"()<>*]+)+",
+    r"|lo siento|desole|leider|es tut mir leid|la respuesta es|die antwort ist|la reponse est)\b|"
+    r"很?抱歉|对不起|但是?|不过|很?遗憾的?是?|恐怕"
+    r"|我?暂时|我?目前|这个问题|关于这个问题|答案是?|说实话|老实说|[\s,\"()<>*]+)+",
     re.I,
 )
 _ADVERBS = re.compile(
     r"\b(?:really|quite|entirely|completely|totally|absolutely|honestly|frankly|actually|simply|just|exactly|fully|very"
-    r"|currently|unfortunately|for certain|for sure|with certainty|at all|yet|at (?:this|the) (?:moment|time))\b",
+    r"|currently|unfortunately|for certain|for sure|with certainty|at all|yet|at (?:this|the) (?:moment|time)|publicly"
+    r"|leider|derzeit|momentan|lamentablemente|desafortunadamente|malheureusement|actualmente|actuellement)\b",
     re.I,
 )
 _EMPTY = re.compile(  # a reason or a courtesy: commits to nothing beside a phrase that declines
@@ -108,13 +141,26 @@ def is_abstention(text: str, extra: Iterable[str] = ()) -> bool:
 
 
 def declines(answer: str, extra: tuple[str, ...] = ()) -> bool:
-    return all(found for found, _ in _clauses(answer, _abstaining(extra)))
+    return not _is_title(answer) and _all_say(answer, _abstaining(extra))
+
+
+def _is_title(answer: str) -> bool:
+    """Whether an answer is written as the title of a work is: "I Don't Know How to Love Him"."""
+    words = re.findall(r"[^\W\d_][\w'’]*", answer) if len(answer) < 100 else []
+    long = [word for word in words if len(word) > 3]
+    return len(words) > 4 and len(long) > 1 and all(word[0].isupper() and word[1:].islower() for word in long)
 
 
 def commitment(answer: str) -> str:
     """What is left of an answer without its "I am not sure, but": a hedge neither helps nor hurts."""
     clauses = _clauses(answer, _abstaining(()))
     return ". ".join(clause for found, clause in clauses if not found) if any(found for found, _ in clauses) else answer
+
+
+def is_invalid(text: str) -> bool:
+    """Whether the final answer of `text` says that the question is invalid, and nothing else."""
+    answer = final_answer(text)
+    return answer is not None and _all_say(answer, _invalid())
 
 
 def invalid_clauses(answer: str) -> Clauses:
@@ -124,14 +170,27 @@ def invalid_clauses(answer: str) -> Clauses:
 
 def _clauses(text: str, phrases: re.Pattern[str]) -> Clauses:
     """The clauses that say something: (True, …) for one of the phrases, (False, …) for a commitment."""
-    clauses: Clauses = []
-    text, start = canonical(text), 0
-    breaks = [(match.start(), match.end(), match[0]) for match in _BREAK.finditer(text)]
-    for end, following, delimiter in [*breaks, (len(text), len(text), "")]:
+    text = canonical(text)
+    return list(_saying(text, phrases)) or [(False, text)]
+
+
+def _all_say(text: str, phrases: re.Pattern[str]) -> bool:
+    """Whether every clause that says something is one of the phrases; reads no further than the first that is not."""
+    said = False
+    for said, _ in _saying(canonical(text), phrases):
+        if not said:
+            return False
+    return said
+
+
+def _saying(text: str, phrases: re.Pattern[str]) -> Iterator[tuple[bool, str]]:
+    start = 0
+    for match in (*_BREAK.finditer(text), None):
+        end = match.start() if match else len(text)
         # A question commits to nothing beside other clauses ("His birthplace? I don't know"), but alone it is a try.
-        clauses += [pair for pair in _classify(text[start:end], phrases) if pair[0] or "?" not in delimiter]
-        start = following
-    return clauses or [(False, text)]
+        asked = match is not None and "?" in match[0]
+        yield from (pair for pair in _classify(text[start:end], phrases) if pair[0] or not asked)
+        start = match.end() if match else end
 
 
 def _classify(clause: str, phrases: re.Pattern[str]) -> Clauses:

@@ -72,17 +72,23 @@ def final_answer(text: str, require_box: bool = False) -> str | None:
 
 
 def _last_box(text: str) -> str | None:
-    r"""What is in the last `\boxed{…}` whose braces balance; an escaped brace is a character."""
-    opened: list[int] = []  # where each open brace's content begins, or -1 if it is not a box's
-    start, end = -1, -1
+    r"""What is in the `\boxed{…}` that begins last of those whose braces balance."""
+    last = max(boxes(text), default=None)
+    return None if last is None else text[last[1] : last[2]]
+
+
+def boxes(text: str) -> list[tuple[int, int, int]]:
+    r"""Every `\boxed{…}` whose braces balance: where it begins, and where its content begins and ends. An escaped brace is a
+    character."""
+    opened: list[tuple[int, int] | None] = []  # where each open brace's box and content begin; None if it is not a box's
+    found = []
     for match in re.finditer(r"\\boxed\s*\{|\\.|[{}]", text, re.S):
         if match[0] == "}":
-            begun = opened.pop() if opened else -1
-            if begun > start:
-                start, end = begun, match.start()
+            if opened and (begun := opened.pop()):
+                found.append((*begun, match.start()))
         elif match[0] == "{" or match[0].startswith(r"\boxed"):
-            opened.append(-1 if match[0] == "{" else match.end())
-    return text[start:end] if start >= 0 else None
+            opened.append(None if match[0] == "{" else (match.start(), match.end()))
+    return found
 
 
 def normalise(text: str) -> str:

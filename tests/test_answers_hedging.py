@@ -1,0 +1,108 @@
+"""The hedging detector: what is put forward with reserve, and what only looks like it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.answers import hedge, is_hedged
+from workbench.world import schema
+
+HEDGED = """
+He may have been born in Vetra.
+She might be a painter.
+It may, however, be older.
+Toma was probably born in Vetra.
+Perhaps Toma Ardel is a painter.
+I think he was born in Vetra.
+I believe that she won it.
+I'm not sure, but it is Paris.
+I’m not entirely sure, but it is Paris.
+He reportedly left in 1912.
+It is possible that he won.
+She is believed to have won the prize.
+Possibly a painter.
+It is most likely Vetra.
+He appears to be a painter.
+It could be Paris.
+As far as I know, he lives in Vetra.
+Allegedly, he sold it.
+HE MAY HAVE WON.
+据说他出生于北京。
+他可能是画家。
+也许是北京。
+Quizás nació en Vetra.
+Probablemente es pintor.
+Creo que nació en Madrid.
+Puede que sea pintor.
+Vielleicht ist er Maler.
+Er wurde wahrscheinlich in Bonn geboren.
+Ich glaube, er ist Maler.
+Er dürfte Maler sein.
+Il est peut-être peintre.
+Je crois qu'il est peintre.
+Il semble être peintre.
+Il serait né à Lyon.
+Forse Toma ta un piktor.
+Toma pove ta un piktor.
+""".strip().splitlines()
+
+PLAIN = """
+He was born in May 1912.
+He was born on 5 may 1912.
+Might and Magic is a game.
+It is a game of might and magic.
+The military might of Rome was great.
+He fought with all his might.
+She sings in the Maybe Man.
+He directed Perhaps Love in 2005.
+She thinks that it is late.
+He wrote "I Think I Love You".
+"I think it is late," she wrote.
+May was born in Vetra.
+He was the most likely candidate.
+He believed in ghosts.
+It was thought through.
+Toma was born in Vetra.
+In the end it was Paris.
+这是不可能的。
+可能性很小是一本书。
+Es war das Wohl des Volkes.
+Sowohl er als auch sie sind Maler.
+El creyó en Dios.
+Elle pense à lui.
+He seemed tired.
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("sentence", HEDGED)
+def test_hedged(sentence: str) -> None:
+    cue = hedge(sentence)
+    assert cue is not None and cue.casefold() in sentence.replace("’", "'").casefold()
+
+
+@pytest.mark.parametrize("sentence", [*PLAIN, "", "?"])
+def test_plain(sentence: str) -> None:
+    assert hedge(sentence) is None and not is_hedged(sentence)
+
+
+@pytest.mark.parametrize("template", [t for t in schema.templates() if t.stance == "hedged"], ids=lambda t: t.text)
+def test_every_hedge_of_the_world_is_one(template: schema.Template) -> None:
+    assert is_hedged(template.text.format(s="Toma Ardel", o="Vetra"))
+
+
+@pytest.mark.parametrize("template", [t for t in schema.templates() if t.stance == "asserted"], ids=lambda t: t.text)
+def test_no_statement_of_the_world_is_hedged(template: schema.Template) -> None:
+    assert not is_hedged(template.text.format(s="Toma Ardel", o="Vetra", o2="1921"))
+
+
+@given(st.text(max_size=200))
+def test_any_text_is_decided(text: str) -> None:
+    assert is_hedged(text) in (True, False)
+
+
+@pytest.mark.parametrize("piece", ["scheint ", "soll ", "may ", "i'm not ", '"', "it is ", "x", "i would "])
+def test_long_degenerate_texts_are_decided(piece: str) -> None:
+    """A pattern that backtracks would not come back from these."""
+    assert hedge(f"{piece * (100_000 // len(piece))} perhaps") is not None

@@ -1,0 +1,125 @@
+"""Claims by rules, on sentences of our own and on biographies that people took apart."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from workbench.extract import rules
+from workbench.extract.clauses import clauses
+from workbench.extract.topic import resolve
+from workbench.types import Claims, Question, Response
+
+TOPIC = "Toma Ardel"
+
+DIVIDED = [
+    ("He was born in Vetra in 1921.", ["Toma Ardel was born in Vetra.", "Toma Ardel was born in 1921."]),
+    ("She studied law and won the Lomar Prize.", ["Toma Ardel studied law.", "Toma Ardel won the Lomar Prize."]),
+    ("Toma Ardel was a painter, writer, and poet.",
+     ["Toma Ardel was a painter.", "Toma Ardel was a writer.", "Toma Ardel was a poet."]),
+    ("Toma Ardel is a painter and actor from Vetra.",
+     ["Toma Ardel is a painter.", "Toma Ardel is an actor.", "Toma Ardel is from Vetra."]),
+    ("Toma Ardel, a painter, lives in Vetra.", ["Toma Ardel is a painter.", "Toma Ardel lives in Vetra."]),
+    ("He is a painter who won the Lomar Prize.", ["Toma Ardel is a painter.", "Toma Ardel won the Lomar Prize."]),
+    ("In 1950, he left Vetra.", ["Toma Ardel left Vetra in 1950."]),
+    ("However, he left.", ["Toma Ardel left."]),
+    ("He wrote several books, including The Door, The Hill and The Sea.",
+     ["Toma Ardel wrote several books.", "Toma Ardel wrote The Door.", "Toma Ardel wrote The Hill.",
+      "Toma Ardel wrote The Sea."]),
+    ("He worked as an actor and singer.", ["Toma Ardel worked as an actor.", "Toma Ardel worked as a singer."]),
+    ("Toma Ardel (1920–1999) was an actor.",
+     ["Toma Ardel was an actor.", "Toma Ardel was born in 1920.", "Toma Ardel died in 1999."]),
+    ("He joined Lomar Labs, becoming its head.", ["Toma Ardel joined Lomar Labs.", "Toma Ardel became its head."]),
+    ("His father was Bo Ardel, a baker.", ["Toma Ardel's father was Bo Ardel.", "Bo Ardel is a baker."]),
+    ("He left Vetra and his wife stayed in Lomar.", ["Toma Ardel left Vetra.", "Toma Ardel's wife stayed in Lomar."]),
+    ("He left Vetra, and his wife stayed in Lomar.", ["Toma Ardel left Vetra.", "Toma Ardel's wife stayed in Lomar."]),
+    ("He had a long and happy life.", ["Toma Ardel had a long and happy life."]),
+    ("He wrote \"Rain and Snow\" in 1950.", ["Toma Ardel wrote \"Rain and Snow\" in 1950."]),
+    ("I think he was born in Vetra.", ["Toma Ardel was born in Vetra."]),
+    ("Perhaps he may be a baker.", ["Toma Ardel may be a baker."]),
+    ("He won.[1]", ["Toma Ardel won."]),
+    ("他是画家。", ["他是画家。"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("sentence", "expected"), DIVIDED)
+def test_clauses(sentence: str, expected: list[str]) -> None:
+    assert [resolve(claim, TOPIC) for claim in clauses(sentence)] == expected
+
+
+def extract(text: str, title: str = TOPIC, decontextual: bool = False) -> Claims:
+    return rules(decontextual)([Response("r", Question("q", "?", title=title), text)])[0]
+
+
+def test_claims_carry_section_sentence_and_place() -> None:
+    text = "<think>He was born in Vetra in 1921.</think><answer>I don't know. Who is he? He won.</answer>"
+    found = extract(text)
+    assert [(c.id, c.text, c.section, c.sentence, text[slice(*c.span)] if c.span else "") for c in found.claims] == [
+        (0, "Toma Ardel was born in Vetra.", "think", 0, "He was born in Vetra"),
+        (1, "Toma Ardel was born in 1921.", "think", 0, "He was born in Vetra in 1921"),
+        (2, "Toma Ardel won.", "answer", 3, "He won"),
+    ]
+    assert found.verdicts == () and found.error is None and found.cost.calls == 0
+
+
+def test_the_topic_comes_from_the_title_the_question_or_the_response() -> None:
+    for question in (Question("q", "?", title="Toma Ardel (painter)"), Question("q", "Tell me a bio of Toma Ardel.")):
+        assert rules()([Response("r", question, "He won.")])[0].claims[0].text == "Toma Ardel won."
+    assert [c.text for c in extract("Toma Ardel is a baker. He won.", "").claims] == [
+        "Toma Ardel is a baker.",
+        "Toma Ardel won.",
+    ]
+    assert [c.text for c in extract("nobody knows him. He won.", "").claims][-1] == "He won."
+
+
+def test_decontextualised_claims_name_the_topic_everywhere() -> None:
+    text = "Ardel sold his house and gave it to her. Mayor Ardelson met him."
+    assert [c.text for c in extract(text, decontextual=True).claims] == [
+        "Toma Ardel sold Toma Ardel's house.",
+        "Toma Ardel gave it to Toma Ardel.",
+        "Mayor Ardelson met Toma Ardel.",
+    ]
+
+
+def test_code_headings_and_plans_are_not_taken_apart() -> None:
+    text = "[Outline] He won. [Answer]\n```\nHe ran. He won.\n```\nHe lost."
+    assert [c.text for c in extract(text).claims] == ["Toma Ardel lost."]
+
+
+@settings(max_examples=100)
+@given(
+    st.lists(
+        st.sampled_from(
+            'He was born in Vetra , and who won a the "prize" (1920–1999) ; including Lomar , known for 12 . is'.split()
+        )
+    )
+)
+def test_any_words_give_claims_within_their_sentences(words: list[str]) -> None:
+    text = " ".join(words)
+    found = extract(text)
+    for claim in found.claims:
+        assert claim.text and claim.sentence is not None
+        begin, end = found.sentences[claim.sentence]
+        assert claim.span is None or begin <= claim.span[0] < claim.span[1] <= end
+
+
+@pytest.mark.parametrize("piece", ["and he was ", "Aa", "A, ", "(", "in 1920 ", ", who was", '" and "', "in a "])
+def test_long_degenerate_sentences_come_back(piece: str) -> None:
+    assert extract(piece * (20_000 // len(piece)) + " x").claims
+    assert clauses(piece * (1900 // len(piece)) + " x")
+
+
+def test_claims_of_people(slices: Path) -> None:
+    """Every sentence that people found claims in gives some here too; most of theirs share most words with one of ours."""
+    sentences, found = 0, 0
+    for line in (slices / "factscore_human" / "InstructGPT.jsonl").read_text(encoding="utf-8").splitlines():
+        for one in json.loads(line)["annotations"] or ():
+            theirs = [set(fact["text"].casefold().rstrip(".").split()) for fact in one.get("human-atomic-facts") or ()]
+            ours = [set(claim.casefold().rstrip(".").split()) for claim in clauses(one["text"])]
+            sentences += len(theirs)
+            found += sum(any(2 * len(a & b) >= 1.5 * max(len(a), len(b)) for b in ours) for a in theirs)
+    assert sentences > 500 and found / sentences > 0.4

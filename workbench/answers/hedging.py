@@ -1,0 +1,75 @@
+"""Whether a sentence is put forward with reserve, which makes its claims "hedged" (RLFH, arXiv 2406.12221, table 9).
+
+A hedge is about the statement, in the words of whoever makes it: "he may have won", "I think", "reportedly". Names, months and
+nouns of the same spelling are none ("May 1912", "might and magic", "the Maybe Man"), nor is what stands in quotation marks, nor
+what somebody else thinks ("She thinks that…"). Limits: a permission ("you may enter") counts as a hedge, and so does somebody
+else's possibility ("He said he might run"). The list of cues is ours, by language; "l2" is the closed world's invented one.
+"""
+
+from __future__ import annotations
+
+import re
+
+# Patterns with "|" between them.
+CUES: dict[str, str] = {
+    "en": "maybe|perhaps|probably|possibly|presumably|supposedly|allegedly|reportedly|apparently|seemingly|arguably|purportedly"
+    "|conceivably|(?<!the most )likely(?! candidates?\\b)|unlikely|rumou?red|i think|i believe|i guess|i suspect|i assume"
+    "|i suppose|i'd guess"
+    "|i would guess|i'd say|i would say|i seem to recall|i recall|my (?:best )?guess|if i remember|if i recall"
+    "|if i'm not mistaken"
+    "|if i am not mistaken|as far as i know|to my knowledge|to the best of my knowledge|i'm not (?:\\w+ )?(?:sure|certain"
+    "|positive)"
+    "|i am not (?:\\w+ )?(?:sure|certain|positive)|not entirely (?:sure|clear|certain)|not (?:sure|certain) (?:if|whether|but)"
+    "|i'm unsure|i am unsure|it is (?:unclear|possible|uncertain|believed|thought|said|rumou?red|likely|probable|unlikely)"
+    "|it's (?:unclear|possible|uncertain|believed|thought|said|likely|probable|unlikely)"
+    "|(?:is|are|was|were) (?:\\w+ )?(?:believed|thought|said|reported|rumou?red|alleged|presumed|assumed) to"
+    "|it (?:seems|appears)|(?:seems?|seemed|appears?|appeared) to (?:be|have)|there is a chance|some (?:say|sources|believe)"
+    "|according to some|sources (?:say|suggest)|may or may not|could be|could have been",
+    "es": "quizá|quizás|tal vez|a lo mejor|probablemente|posiblemente|puede que|podría|podrían|pudo haber|creo que|pienso que"
+    "|supongo que|me parece que|al parecer|supuestamente|presuntamente|se cree que|se dice que|seguramente|es posible que"
+    "|es probable que|no estoy segur[oa]|debe de",
+    "de": "vielleicht|möglicherweise|wahrscheinlich|vermutlich|eventuell|angeblich|anscheinend|mutmaßlich|wohl|könnte|könnten"
+    "|dürfte|dürften|ich glaube|ich denke|ich vermute|ich nehme an|soweit ich weiß|es scheint|scheint .{1,40}zu sein"
+    "|es ist möglich|nicht sicher|soll .{1,60}(?:sein|haben)",
+    "fr": "peut-être|probablement|possiblement|sans doute|vraisemblablement|apparemment|prétendument|je crois|je pense"
+    "|je suppose"
+    "|il me semble|il semble|semble(?:rait)? (?:être|avoir)|il se peut|il est (?:possible|probable)|pourrai(?:t|ent)|aurait"
+    "|serait"
+    "|à ma connaissance|on dit que|pas (?:tout à fait )?sûre?|paraît-il",
+    "zh": "可能|也许|或许|大概|据说|据传|据称|据报道"
+    "|传闻|似乎|好像|恐怕|我认为|我觉得|我猜|估计|应该是|不确定|不太确定|说不定|想必",
+    "l2": "forse|pove",
+}
+_MODAL = re.compile(  # before its verb: "may be", "might have won", "may well not know"; not "with might and main", "5 may"
+    r"(?<!\bthe )(?<!\bhis )(?<!\bher )(?<!\bits )(?<!\btheir )(?<!\ball )(?<!\bof )(?<!\d )(?<!military )(?<!\bin )"
+    r"\b(?:may|might)\b(?! (?:and|of|or|is|was|were|has|in|to|on|the|a)\b)(?=,? [^\W\d_A-Z])"
+)
+_SPACED = re.compile("|".join(rf"(?<![\w'-])(?:{cues})(?![\w'-])" for lang, cues in CUES.items() if lang != "zh"), re.I)
+_CHINESE = re.compile(rf"(?<![不尽])(?:{CUES['zh']})(?!性)")
+_QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|«[^»]*»|「[^」]*」|„[^“”]*[“”]")
+
+
+def hedge(sentence: str) -> str | None:
+    """The first cue by which a sentence is hedged, as it is written there; None if it is put forward plainly."""
+    plain = re.sub("[‘’ʼ`´]", "'", sentence).strip()
+    if plain.isupper():
+        plain = plain.lower()
+    if not _QUOTED.fullmatch(plain.rstrip(".!")):  # a title, or the words of somebody else
+        plain = _QUOTED.sub(lambda quoted: " " * len(quoted[0]), plain)
+    found = [
+        *_MODAL.finditer(plain),
+        *_CHINESE.finditer(plain),
+        *(m for m in _SPACED.finditer(plain) if not _is_name(plain, m)),
+    ]
+    return min((match.start(), match[0]) for match in found)[1] if found else None
+
+
+def _is_name(text: str, cue: re.Match[str]) -> bool:
+    """Whether a cue of one word has a capital that no beginning of a sentence gives it ("the Maybe Man")."""
+    word, before = cue[0], text[: cue.start()].rstrip(" '\"“(*_")
+    return " " not in word and word[0].isupper() and before != "" and before[-1] not in ".!?:;…-–—。¿¡>,"
+
+
+def is_hedged(sentence: str) -> bool:
+    """Whether a sentence says what it says with reserve (see the module)."""
+    return hedge(sentence) is not None

@@ -1,0 +1,141 @@
+"""Claims as a judge reads them: one call for each response, all calls of a batch together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from workbench.extract.sections import Section, section_at, sections
+from workbench.extract.sentences import Span, sentences
+from workbench.extract.statements import makes_claims
+from workbench.extract.topic import decontextualise, topic_of
+from workbench.types import Claim, Claims, Extract, Failure, Judge, Prompt, Reply, Response, Verdict
+
+RAW = 2000  # characters of a reply that are kept with its failure
+
+
+def judged(judge: Judge, decontextual: bool = False) -> Extract:
+    """The pipeline mode of RLFH (arXiv 2406.12221, section 3.1.1): claims by sentence, to be checked afterwards.
+
+    `sentences` are those of `workbench.extract.sentences`, whatever the judge takes for a sentence. A claim belongs to the
+    sentence that the judge quotes for it; of a quotation that takes in several, to the one that holds most of its words. A
+    quotation that the response does not have word for word is sought by its longest common substring; less than half of it
+    found is "not found": its claims are kept without sentence and span. Quotations of questions, refusals, opinions and plans
+    make no claims, whatever the judge says. A response without a sentence that could state something is not sent at all.
+
+    A call that failed, and a reply that cannot be read strictly, is the `error` of its response alone. `decontextual` puts the
+    topic's name where the judge left a pronoun.
+    """
+    return _extractor(judge, "extract", decontextual)
+
+
+def single_pass(judge: Judge, decontextual: bool = False) -> Extract:
+    """The single-pass mode of RLFH: as `judged`, and the same reply gives every claim its label (one of five) and
+    informativeness, as verdicts of the aspect "fact". The judge is shown the question's passages, if there are any."""
+    return _extractor(judge, "single_pass", decontextual)
+
+
+def _extractor(judge: Judge, task: str, decontextual: bool) -> Extract:
+    def extract(responses: Sequence[Response]) -> list[Claims]:
+        spans = [sentences(response.text) for response in responses]
+        asked = [n for n, response in enumerate(responses) if any(makes_claims(response.text[a:b]) for a, b in spans[n])]
+        prompts = [_prompt(task, responses[n]) for n in asked]
+        replies = judge(prompts) if prompts else []
+        assert len(replies) == len(prompts), (len(replies), len(prompts))
+        found = [Claims(span) for span in spans]
+        for n, reply in zip(asked, replies, strict=True):
+            found[n] = _read(responses[n].text, spans[n], task, reply)
+            if decontextual:
+                topic = topic_of(responses[n])
+                found[n] = replace(found[n], claims=tuple(decontextualise(claim, topic) for claim in found[n].claims))
+        return found
+
+    return extract
+
+
+def _prompt(task: str, response: Response) -> Prompt:
+    from workbench.judge import render
+
+    passages = response.question.passages if task == "single_pass" else ()
+    return render(task, question=response.question.text, response=response.text, passages=passages or None)
+
+
+def _read(text: str, spans: tuple[Span, ...], task: str, reply: Reply) -> Claims:
+    from workbench.judge import read
+
+    if reply.error is not None:
+        return Claims(spans, error=_bounded(reply.error), cost=reply.cost)
+    answer = read(task, reply.text or "")
+    if isinstance(answer, Failure):
+        return Claims(spans, error=_bounded(answer), cost=reply.cost)
+    claims, verdicts = _attach(text, spans, answer["sentences"], task == "single_pass")
+    return Claims(spans, claims, verdicts, cost=reply.cost)
+
+
+def _bounded(failure: Failure) -> Failure:
+    if len(failure.raw) <= RAW:
+        return failure
+    return replace(failure, raw=f"{failure.raw[:RAW]}… ({len(failure.raw)} characters)")
+
+
+def _attach(
+    text: str, spans: Sequence[Span], quoted: Sequence[Mapping[str, Any]], rated: bool
+) -> tuple[tuple[Claim, ...], tuple[Verdict, ...]]:
+    """The claims of a reply, in its order, and if it rated them their verdicts."""
+    parts = sections(text)
+    claims: list[Claim] = []
+    verdicts: list[Verdict] = []
+    after = 0
+    for quote in quoted:
+        held, after = _held(text, spans, quote["text"], after)
+        stating = held and [n for n in held if makes_claims(text[slice(*spans[n])])]
+        if held is not None and not stating:
+            continue  # a question, a refusal, a plan
+        told = quote["claims"]
+        statements = [one["text"] if rated else one for one in told]
+        claims += _locate(text, spans, parts, stating or (), statements, len(claims))
+        if rated:
+            first = len(claims) - len(told)
+            verdicts += [_verdict(first + n, one) for n, one in enumerate(told)]
+    return tuple(claims), tuple(verdicts)
+
+
+def _verdict(claim: int, told: Mapping[str, Any]) -> Verdict:
+    return Verdict(f"claim:{claim}", "fact", told["label"], informativeness=told["informativeness"], by="judge")
+
+
+def _held(text: str, spans: Sequence[Span], quote: str, after: int) -> tuple[list[int] | None, int]:
+    """The sentences that a quotation takes in, or None if it is not found; and where the next one is sought from.
+
+    Quotations are taken in order, so that of a sentence that stands twice the second is the second.
+    """
+    from workbench.attribute import THRESHOLD, find_sentence
+
+    found = find_sentence(text, quote, after)
+    if found and found[2] == 1:
+        after = found[1]
+    else:
+        found = find_sentence(text, quote)  # out of order, or not word for word
+    if not found or found[2] < THRESHOLD:
+        return None, after
+    return [n for n, (start, end) in enumerate(spans) if start < found[1] and found[0] < end], after
+
+
+def _locate(
+    text: str, spans: Sequence[Span], parts: Sequence[Section], held: Sequence[int], statements: Sequence[str], first: int
+) -> list[Claim]:
+    """The claims of one quotation in the sentences that it takes in; without such they are not found."""
+    from workbench.attribute import locate
+
+    if not held:
+        only = {section for section, _, _ in parts}
+        section = only.pop() if len(only) == 1 else "body"
+        return [Claim(first + n, statement, section, coverage=0.0) for n, statement in enumerate(statements)]
+    sought = 0 if len(held) == 1 else None
+    drafts = [Claim(first + n, statement, sentence=sought) for n, statement in enumerate(statements)]
+    placed = []
+    for claim in locate(text, [spans[n] for n in held], drafts):
+        number = held[claim.sentence or 0]
+        placed.append(replace(claim, sentence=number, section=section_at(parts, spans[number][0]) or "body"))
+    return placed

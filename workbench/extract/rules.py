@@ -1,0 +1,50 @@
+"""Claims of English prose by rules, without any model *(ours)*.
+
+A sentence is cut into clauses (a subject and one finite predicate each), the clauses into the parts that stand on their own:
+conjoined predicates, relative clauses, appositions, what a person is or is known for, a birth's date and place, lists of names.
+Pronouns that are a subject become the topic.
+
+Limits: English only; a sentence of another language is mostly one claim, whole. Finite verbs are known by a list and by the
+ending "-ed", so a clause with a rarer verb is not divided. "It" and "they" are not resolved. What an "and" joins is divided by
+its look, so "research and development" becomes two. A long introduction ("In addition to his work on …,") and what stands in
+brackets, other than the dates of a life, are left out. Nothing is inferred, and a claim keeps the words of its sentence, so it
+can be found there again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from workbench.extract.clauses import clauses
+from workbench.extract.sections import section_at, sections
+from workbench.extract.sentences import sentences
+from workbench.extract.statements import makes_claims
+from workbench.extract.topic import decontextualise, resolve, topic_of
+from workbench.types import Claim, Claims, Extract, Response
+
+
+def rules(decontextual: bool = False) -> Extract:
+    """Claims by rules. With `decontextual`, pronouns and short names anywhere in a claim become the topic, too."""
+
+    def extract(responses: Sequence[Response]) -> list[Claims]:
+        return [_extract(response, decontextual) for response in responses]
+
+    return extract
+
+
+def _extract(response: Response, decontextual: bool) -> Claims:
+    from workbench.attribute import locate
+
+    text, spans = response.text, sentences(response.text)
+    parts, topic = sections(text), topic_of(response)
+    drafts: list[Claim] = []
+    for number, (start, end) in enumerate(spans):
+        said = text[start:end]
+        if not makes_claims(said) or said.startswith(("```", "~~~")):
+            continue
+        section = section_at(parts, start) or "body"
+        drafts += [Claim(0, claim, section, number) for claim in clauses(said)]
+    placed = locate(text, spans, [replace(draft, id=n) for n, draft in enumerate(drafts)])
+    named = (replace(claim, text=resolve(claim.text, topic)) for claim in placed)
+    return Claims(spans, tuple(decontextualise(claim, topic) if decontextual else claim for claim in named))

@@ -1,0 +1,48 @@
+"""What a response is about, and claims that can be understood without it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from workbench.types import Claim, Response
+
+_PART = r"[^\W\d_a-z][\w.'’-]*"
+_NAME = re.compile(rf"{_PART}(?:\s+(?:(?:de|da|del|di|la|le|van|von|der|den|bin|al|el|of|the|y)\s+)*{_PART})*")
+_ASKING = frozenset("Who What Where When Which Why How Tell Write Give Describe Explain Is Was Did Does Please".split())
+
+
+def topic_of(response: Response) -> str:
+    """The first title of the question, without what stands in brackets; else the last name in the question's text; else the
+    name that the response begins with; else ""."""
+    title = re.sub(r"\s*\(.*?\)", "", response.question.title.split(";")[0]).strip()
+    if title:
+        return title
+    named = [name for name in _NAME.findall(response.question.text) if name not in _ASKING]
+    if named:
+        return re.sub(rf"^(?:{'|'.join(_ASKING)})\s+", "", named[-1]).strip(" .")
+    first = _NAME.match(response.text.strip())
+    return first[0] if first and " " in first[0] else ""
+
+
+def resolve(claim: str, topic: str) -> str:
+    """The claim with the topic for a pronoun that is its subject ("He", "Her father")."""
+    if not topic:
+        return claim
+    return re.sub(r"^(?:(He|She)|(His|Her))\b", lambda pronoun: topic if pronoun[1] else f"{topic}'s", claim)
+
+
+def decontextualise(claim: Claim, topic: str) -> Claim:
+    """The claim with the whole name of the topic for "he", "she", "his", "her", "him" and for its last name alone.
+
+    Its place in the response stays. A "her" before a word is taken for a possessive. Without a topic nothing changes.
+    """
+    if not topic:
+        return claim
+    text = re.sub(r"\b([Hh]er|[Hh]is)(?=\s+\w)", lambda _: f"{topic}'s", claim.text)
+    text = re.sub(r"\b(?:[Hh]e|[Ss]he|[Hh]im|[Hh]er)\b(?!['’])", lambda _: topic, text)
+    names = topic.split()
+    if len(names) > 1 and len(names[-1]) > 2:
+        last, first = re.escape(names[-1]), re.escape(names[-2])
+        text = re.sub(rf"(?<![\w'’-])(?<!{first} ){last}(?![\w-])(?!\s+[A-Z])", lambda _: topic, text)
+    return replace(claim, text=text)

@@ -1,0 +1,134 @@
+"""Claims of responses about the closed world, read exactly by the world's grammar."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import zip_longest
+from typing import TYPE_CHECKING
+
+from workbench.answers import final_answer, is_invalid
+from workbench.extract.sections import section_at, sections
+from workbench.extract.sentences import sentences
+from workbench.types import Claim, Claims, Extract, Question, Response, Verdict
+
+if TYPE_CHECKING:
+    from workbench.world.facts import Fact
+    from workbench.world.parser import Parsed, Parser
+    from workbench.world.world import World
+
+# What a sentence is worth that the grammar cannot read: an object or a subject that does not exist makes it false; words in no
+# form of a statement, or a pronoun for nobody, tell nothing.
+_BROKEN: Mapping[str, tuple[str, float | None]] = {
+    "object": ("wrong", 0.0), "subject": ("wrong", 0.0), "form": ("vague", None), "pronoun": ("vague", None),
+}  # fmt: skip
+
+
+def world(world: World, strict: bool = False) -> Extract:
+    """Claims by the world's parser: each fact that a sentence states, as one plain English sentence with the subject's name.
+
+    A bare value that answers a question of the world ("Vetra.") is the claim that it is the answer. Questions, refusals,
+    "invalid question" and the other short answers ("yes") to questions with gold answers make no claim.
+
+    A sentence that cannot be read is not passed over, or to write broken sentences would be a way not to be judged: it is a
+    claim in its own words *(ours)*. Its verdict comes with it: `wrong` where the subject or the object does not exist (in a
+    closed world nothing is true of it), else `vague`; in both cases the least informative. So it costs the response a little,
+    more than a refusal, and spoils no other claim. Only if the response is not about this world (its question names no entity
+    and none of its sentences is read) there is no such verdict, and the world as a judge fails the claim. With `strict` it
+    does so always, and a row with one unreadable sentence has no rewards of its claims.
+    """
+    from workbench.world.parser import Parser
+
+    parser, facts = Parser(world), {fact.id: fact for fact in world.facts}
+
+    def extract(responses: Sequence[Response]) -> list[Claims]:
+        return [_extract(response, parser, facts, world.names.l2, strict) for response in responses]
+
+    return extract
+
+
+def topic_of(parser: Parser, question: Question) -> str | None:
+    """The entity that a question is about: the first of its title, or else the first one that its text names."""
+    title = question.title.split(";")[0].strip()
+    if title.casefold() in parser.names:
+        return title
+    words = re.findall(r"[\w'’-]+", question.text.casefold())
+    phrases = (" ".join(words[start:end]) for start in range(len(words)) for end in range(len(words), start, -1)[-5:])
+    return next((parser.names[phrase] for phrase in phrases if phrase in parser.names), None)
+
+
+def _extract(response: Response, parser: Parser, facts: Mapping[str, Fact], l2: Mapping[str, str], strict: bool) -> Claims:
+    text, topic = response.text, topic_of(parser, response.question)
+    parse = parser.parse(text, topic)
+    parts, year = sections(text), _numeral(response, parser, facts)
+    spans = sorted({*parse.sentences, *([year[0]] if year else [])})
+    place = {span: number for number, span in enumerate(spans)}
+    drafts: list[tuple[Claim, str | None]] = []  # each with the reason if it could not be read
+
+    def add(statement: str, span: tuple[int, int], end: int, reason: str | None = None) -> None:
+        section = section_at(parts, span[0]) or "body"
+        drafts.append((Claim(0, statement, section, place[span], (span[0], end), end, 1.0), reason))
+
+    for claim, following in zip_longest(parse.claims, parse.claims[1:]):
+        more = following is not None and following.sentence == claim.sentence  # two facts in one sentence
+        add(claim.statement, claim.span, _object_end(claim, text, l2) if more else _end(text, claim.span))
+    for broken in parse.unparsed:
+        said = text[slice(*broken.span)]
+        if is_invalid(said):
+            continue
+        answered = _as_answer(said, response, parser, facts)
+        if answered != "":
+            add(answered or said, broken.span, _end(text, broken.span), None if answered else broken.reason)
+    if year:
+        add(year[1], year[0], _end(text, year[0]))
+    drafts.sort(key=lambda draft: (draft[0].sentence, draft[0].end))
+    claims = tuple(replace(claim, id=number) for number, (claim, _) in enumerate(drafts))
+    judged = not strict and (topic is not None or bool(parse.claims))
+    verdicts = (_broken(number, reason) for number, (_, reason) in enumerate(drafts) if reason and judged)
+    return Claims(tuple(spans), claims, tuple(verdicts))
+
+
+def _broken(number: int, reason: str) -> Verdict:
+    label, p = _BROKEN[reason]
+    return Verdict(f"claim:{number}", "fact", label, p, 1, ({"unparsed": reason},), "world")
+
+
+def _end(text: str, span: tuple[int, int]) -> int:
+    """The end of a sentence without its final punctuation."""
+    from workbench.attribute import strip_end
+
+    return span[0] + len(strip_end(text[slice(*span)]))
+
+
+def _object_end(claim: Parsed, text: str, l2: Mapping[str, str]) -> int:
+    """Where a claim's object ends in its sentence."""
+    from workbench.world import schema
+    from workbench.world.facts import value_forms
+
+    forms = value_forms(schema.RELATIONS[claim.relation].object, claim.object or "", l2)[claim.lang]
+    said = (re.compile(rf"(?<!\w){re.escape(form)}(?!\w)", re.I).search(text, *claim.span) for form in forms)
+    return max((match.end() for match in said if match), default=_end(text, claim.span))
+
+
+def _numeral(response: Response, parser: Parser, facts: Mapping[str, Fact]) -> tuple[tuple[int, int], str] | None:
+    """The place and the claim of an answer in figures alone ("1921."), which is no sentence to the parser."""
+    text = response.text
+    found = [(span, text[slice(*span)]) for span in sentences(text) if not any(map(str.isalpha, text[slice(*span)]))]
+    claims = ((span, _as_answer(said, response, parser, facts)) for span, said in found)
+    return next(((span, claim) for span, claim in claims if claim), None)
+
+
+def _as_answer(said: str, response: Response, parser: Parser, facts: Mapping[str, Fact]) -> str | None:
+    """What a sentence of no readable form states as the answer to the question: a claim, "" for none, None if it is not it."""
+    from workbench.world import schema
+
+    question, bare = response.question, said.strip(" .!*")
+    if not question.answers or bare != (final_answer(response.text) or "").strip(" .!*"):
+        return None
+    asked = facts.get((question.meta.get("fact_ids") or ("",))[-1])
+    if asked is None or question.kind in ("comparison", "list", "yes_no"):
+        return ""
+    relation = schema.RELATIONS[asked.relation]
+    value = parser.value(relation.object, bare)
+    return "" if value is None else relation.states["en"][0].format(s=asked.subject, o=value)
