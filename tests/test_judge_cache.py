@@ -1,0 +1,252 @@
+"""Replies on disk: nothing is asked twice, whoever asks and however it ended; and a file that is not ours stays as it is."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.judge_server import JudgeServer, scripted, wait_for
+from workbench.judge import BatchJudge, Element, cached, endpoint, render
+from workbench.judge.cache import Cache
+from workbench.types import Cost, Failure, Prompt, Reply, WorkbenchError
+
+ROOT = Path(__file__).resolve().parent.parent
+
+CLIENT = """
+import sys
+from workbench.judge import endpoint, render
+url, cache, count = sys.argv[1:]
+prompts = [render("verify", question="q", passages=["p"], claims=[f"Claim {n}."]) for n in range(int(count))]
+replies = endpoint(url, "m", cache=cache, concurrency=16, backoff=0.01)(prompts)
+print(len(replies), sum(reply.error is None for reply in replies), sum(reply.cost.calls for reply in replies))
+"""
+
+
+def prompts(count: int, start: int = 0) -> list[Prompt]:
+    return [render("verify", question="q", passages=["p"], claims=[f"Claim {n}."]) for n in range(start, start + count)]
+
+
+def client(server: JudgeServer, cache: Path, count: int) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", CLIENT, server.url, str(cache), str(count)]
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+
+
+def finished(process: subprocess.Popen[str]) -> list[int]:
+    """Prompts, verdicts and calls of a client."""
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    return [int(number) for number in out.split()]
+
+
+def kill(process: subprocess.Popen[str]) -> None:
+    process.kill()
+    process.communicate()
+
+
+def stored(cache: Path) -> int:
+    with closing(sqlite3.connect(cache)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        return int(connection.execute("SELECT count(*) FROM replies").fetchone()[0])
+
+
+def test_the_second_run_of_the_same_work_makes_no_calls(tmp_path: Path) -> None:
+    file = tmp_path / "new" / "judge.sqlite"
+    with JudgeServer() as server:
+        first = endpoint(server.url, "m", cache=file)(prompts(50))
+        judge = endpoint(server.url, "m", cache=file)
+        assert [reply.text for reply in judge(prompts(50))] == [reply.text for reply in first] and server.requests == 50
+        assert judge.totals.cached == 50 and judge.totals.calls == 0
+        assert {reply.cost for reply in judge(prompts(50))} == {Cost(cached=1)}
+        judge(prompts(60))
+        assert server.requests == 60
+
+
+def test_what_a_reply_depends_on_is_in_the_key(tmp_path: Path) -> None:
+    file = tmp_path / "judge.sqlite"
+    with JudgeServer() as server:
+        changes: list[dict[str, Any]] = [
+            {}, {"model": "other"}, {"temperature": 0.5}, {"max_new_tokens": 9}, {"seed": 1}, {"extra": {"top_p": 0.9}}
+        ]  # fmt: skip
+        for count, options in enumerate(changes, start=1):
+            judge = endpoint(server.url, cache=file, **{"model": "m", **options})
+            judge(prompts(3))
+            judge(prompts(3))
+            assert server.requests == 3 * count
+        (prompt,) = prompts(1)
+        endpoint(server.url, "m", cache=file)([Prompt("outcome", prompt.text)])
+        assert server.requests == 3 * count + 1
+
+
+def test_the_key_of_the_server_and_its_address_do_not_matter(tmp_path: Path) -> None:
+    with JudgeServer() as server, JudgeServer() as other:
+        endpoint(server.url, "m", cache=tmp_path / "c", key="one", timeout=9)(prompts(3))
+        endpoint(other.url, "m", cache=tmp_path / "c", key="two", concurrency=1)(prompts(3))
+        assert (server.requests, other.requests) == (3, 0)
+    assert b"one" not in (tmp_path / "c").read_bytes()
+
+
+def test_failures_are_not_stored(tmp_path: Path) -> None:
+    def reply(task: str, found: Sequence[Element]) -> str:
+        return "I think it is correct." if broken and "Claim 2." in found[-1].text else str(scripted(task, found))
+
+    broken = True
+    with JudgeServer(reply=reply) as server:
+        judge = endpoint(server.url, "m", cache=tmp_path / "c", reasks=0)
+        assert [one.error is None for one in judge(prompts(4))] == [True, True, False, True]
+        assert stored(tmp_path / "c") == 3
+        broken = False
+        assert [one.cost.cached for one in judge(prompts(4))] == [1, 1, 0, 1] and server.requests == 5
+
+
+def test_a_stored_reply_that_cannot_be_read_is_asked_for_again(tmp_path: Path) -> None:
+    with JudgeServer() as server:
+        judge = endpoint(server.url, "m", cache=tmp_path / "c")
+        judge(prompts(3))
+        with closing(sqlite3.connect(tmp_path / "c", isolation_level=None)) as connection:
+            connection.execute("UPDATE replies SET text = 'correct' WHERE key = (SELECT min(key) FROM replies)")
+        assert all(reply.error is None for reply in judge(prompts(3))) and server.requests == 4
+
+
+def test_the_line_form_is_stored_as_json(tmp_path: Path) -> None:
+    def reply(task: str, found: Sequence[Element]) -> str:
+        return f"LABEL: {json.loads(str(scripted(task, found)))['label']}"
+
+    with JudgeServer(reply=reply) as server:
+        judge = endpoint(server.url, "m", cache=tmp_path / "c", form="line")
+        assert [one.text for one in judge(prompts(3))] == [one.text for one in judge(prompts(3))] and server.requests == 3
+
+
+def test_killed_in_the_middle_only_what_was_under_way_is_asked_again(tmp_path: Path) -> None:
+    file = tmp_path / "judge.sqlite"
+    with JudgeServer(delay=0.02) as server:
+        process = client(server, file, 500)
+        wait_for(lambda: server.requests >= 150, 30)
+        kill(process)
+        before = server.requests
+        assert before - 32 <= stored(file) < 500  # at most those under way, once as sent and once as just answered
+        assert finished(client(server, file, 500)) == [500, 500, server.requests - before]
+        assert server.requests <= 500 + 32 and len(server.asked) == 500
+        assert finished(client(server, file, 500)) == [500, 500, 0]
+
+
+@pytest.mark.slow
+def test_killed_again_and_again(tmp_path: Path) -> None:
+    file = tmp_path / "judge.sqlite"
+    with JudgeServer(delay=0.02, faults=0.1, kinds=["500", "reset", "truncated"], seed=1) as server:
+        for stage in range(1, 6):
+            process = client(server, file, 500)
+            wait_for(lambda stage=stage: server.requests >= 80 * stage, 30)  # type: ignore[misc]
+            kill(process)
+        count, right, _ = finished(client(server, file, 500))
+        assert count == 500 and right >= 490 and stored(file) == right
+        faulty = sum(server.faulted.values())
+        print("requests", server.requests, "faults", faulty)
+        assert server.requests <= 500 + 5 * 32 + faulty
+
+
+def test_several_processes_share_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "judge.sqlite"
+    with JudgeServer(delay=0.01) as server:
+        processes = [client(server, file, 200) for _ in range(3)]
+        for process in processes:
+            assert finished(process)[:2] == [200, 200]
+        assert stored(file) == 200 and len(server.asked) == 200
+        assert endpoint(server.url, "m", cache=file)(prompts(200))[199].cost == Cost(cached=1)
+
+
+def test_a_forked_process_opens_the_file_itself(tmp_path: Path) -> None:
+    cache = Cache(tmp_path / "c")
+    cache.put(b"k", "m", "verify", "text")
+    child = multiprocessing.get_context("fork").Process(target=_from_a_fork, args=(cache,))
+    child.start()
+    child.join(20)
+    assert child.exitcode == 0
+    assert cache.get([b"k", b"forked"]) == {b"k": "text", b"forked": "yes"}
+
+
+def _from_a_fork(cache: Cache) -> None:
+    assert cache.get([b"k"]) == {b"k": "text"} and len(cache._opened) == 2
+    cache.put(b"forked", "m", "verify", "yes")
+
+
+def test_a_full_disk_is_a_warning_and_no_reply_is_lost(tmp_path: Path) -> None:
+    cache = Cache(tmp_path / "c")
+    cache._connection().execute("PRAGMA max_page_count=3")
+    with pytest.warns(RuntimeWarning, match="not stored") as warned:
+        for number in range(20):
+            cache.put(bytes([number]), "m", "verify", "x" * 2000)
+    assert len(warned) == 1 and 0 < len(cache) < 20
+
+
+def foreign(file: Path) -> None:
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("CREATE TABLE replies (key, model, task, text)")
+
+
+def damaged(file: Path) -> None:
+    cache = Cache(file)
+    for number in range(100):
+        cache.put(bytes([number]), "m", "verify", "x" * 2000)
+    cache.close()
+    content = bytearray(file.read_bytes())
+    content[4096:] = b"\x07" * (len(content) - 4096)
+    file.write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda file: file.write_text("id,question\n" * 1000), "not a database"),
+        (lambda file: file.write_bytes(b"SQLite format 3\x00 and then nothing of the kind" * 100), "another file"),
+        (lambda file: file.mkdir(), "unable to open"),
+        (foreign, "another program"),
+        (damaged, "another file"),
+    ],
+    ids=["text", "header", "folder", "foreign", "damaged"],
+)
+def test_a_file_that_is_no_cache_is_named_and_left_alone(tmp_path: Path, make: object, message: str) -> None:
+    file = tmp_path / "file"
+    make(file)  # type: ignore[operator]
+    before = file.read_bytes() if file.is_file() else b""
+    with pytest.raises(WorkbenchError, match=message) as raised:
+        endpoint("http://127.0.0.1:9", "m", cache=file, retries=0)(prompts(3))
+    assert "\n" not in str(raised.value) and str(file) in str(raised.value)
+    assert (file.read_bytes() if file.is_file() else b"") == before
+
+
+def test_any_judge_can_be_cached(tmp_path: Path) -> None:
+    asked: list[Prompt] = []
+
+    def judge(batch: Sequence[Prompt]) -> list[Reply]:
+        asked.extend(batch)
+        texts = [str(scripted(prompt.task, [Element("claim", prompt.text)])) for prompt in batch]
+        replies = [Reply(text, cost=Cost(calls=1, tokens_in=10, seconds=0.5)) for text in texts]
+        return [*replies[:-2], Reply("wrong?"), Reply(None, Failure("judge", "timeout", ""))] if len(batch) > 3 else replies
+
+    made = cached(judge, tmp_path / "c", name="ours")
+    first = made([*prompts(5), *prompts(5)])
+    assert [reply.error.kind if reply.error else None for reply in first] == [None, None, None, "not_json", "timeout"] * 2
+    assert len(asked) == 5 and made.totals.failures == {"not_json": 2, "timeout": 2}
+    assert (made.totals.calls, made.totals.tokens_in, made.totals.cached) == (3, 30, 3)
+    again = cached(judge, tmp_path / "c", name="ours")(prompts(5))
+    assert asked[5:] == prompts(2, start=3) and all(reply.error is None for reply in again)
+    with pytest.raises(WorkbenchError, match="name="):
+        cached(judge, tmp_path / "c")
+
+
+def test_a_cache_can_be_put_on_an_endpoint_later(tmp_path: Path) -> None:
+    with JudgeServer() as server:
+        plain = endpoint(server.url, "m")
+        judge = cached(plain, tmp_path / "c")
+        judge(prompts(3))
+        judge(prompts(3))
+        assert isinstance(judge, BatchJudge) and server.requests == plain.totals.calls == 3

@@ -1,0 +1,411 @@
+"""Endpoints against a real server on loopback: faults, budgets, order, costs, and where they are called from."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from tests.judge_server import JudgeServer, scripted, wait_for
+from workbench.judge import BatchJudge, Element, endpoint, read, render
+from workbench.judge.http import LARGEST, retry_after
+from workbench.types import Cost, Failure, Prompt, Reply, WorkbenchError
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def verify(number: int) -> Prompt:
+    return render("verify", question="Who?", passages=["Ada was born in Oslo."], claims=[f"Claim {number}."])
+
+
+def mixed(count: int) -> list[Prompt]:
+    """Prompts of all kinds of replies."""
+    made = []
+    for n in range(count):
+        question, response = f"Question {n}?", f"Ada {n} was born in Oslo. She may have lived in Rome."
+        made += [
+            verify(n),
+            render("extract", question=question, response=response),
+            render("single_pass", question=question, response=response),
+            render("inform", question=question, response=response, claims=[f"claim {n}", "another", f"{n}"]),
+            render("checklist", question=question, response=response, items=[f"item {n}", "Rome"]),
+            render("outcome", question=question, response=response, answers=["Oslo"]),
+        ]
+    return made
+
+
+def fast(server: JudgeServer, **options: Any) -> BatchJudge:
+    return endpoint(server.url, "scripted", **{"timeout": 5.0, "backoff": 0.001, **options})
+
+
+def failure(reply: Reply) -> Failure:
+    assert reply.error is not None and reply.text is None
+    return reply.error
+
+
+def ask_one(answer: web.Response | str, **options: Any) -> tuple[Reply, JudgeServer]:
+    """What becomes of one prompt when the server always answers like this."""
+    with JudgeServer(reply=lambda task, found: answer if isinstance(answer, str) else _copy(answer)) as server:
+        (reply,) = fast(server, retries=2, **options)([verify(0)])
+    return reply, server
+
+
+def _copy(response: web.Response) -> web.Response:
+    return web.Response(body=response.body, status=response.status, headers=response.headers)
+
+
+def completion(content: Any, finish: str = "stop", **other: Any) -> web.Response:
+    return web.json_response({"choices": [{"message": {"content": content}, "finish_reason": finish}], **other})
+
+
+def test_replies_are_in_order_and_each_prompt_is_asked_once() -> None:
+    prompts = [verify(number % 40) for number in range(100)]
+    with JudgeServer() as server:
+        judge = fast(server, concurrency=8)
+        replies = judge(prompts)
+        assert [read("verify", reply.text or "") for reply in replies] == [
+            json.loads(str(scripted("verify", [Element("claim", f"Claim {n % 40}.")])))["label"] for n in range(100)
+        ]
+        assert server.requests == judge.totals.calls == 40 and server.peak <= 8 and set(server.asked.values()) == {1}
+    assert sum((reply.cost for reply in replies[:40]), Cost()).calls == 40
+    assert all(reply.cost == Cost(cached=1) for reply in replies[40:])
+    assert judge.totals.cached == 60 and judge.totals.retries == 0 and not judge.totals.failures
+    total = sum((reply.cost for reply in replies), Cost())
+    assert (total.tokens_in, total.tokens_out) == (judge.totals.tokens_in, judge.totals.tokens_out)
+    assert judge.totals.tokens_in == sum(len(prompt.text.split()) for prompt in prompts[:40])
+    assert all(reply.cost.seconds > 0 for reply in replies[:40])
+
+
+def test_nothing_to_ask() -> None:
+    with JudgeServer() as server:
+        assert fast(server)([]) == [] and server.requests == 0
+
+
+@pytest.mark.parametrize("suffix", ["", "/", "/v1", "/v1/", "/v1/chat/completions"])
+def test_addresses(suffix: str) -> None:
+    with JudgeServer() as server:
+        judge = endpoint(server.url.removesuffix("/v1") + suffix, "m", retries=0)
+        assert judge([verify(0)])[0].error is None
+
+
+def test_what_is_sent() -> None:
+    with JudgeServer(keep_bodies=True, key="secret") as server:
+        judge = fast(server, key="secret", seed=7, max_new_tokens=99, extra={"top_p": 0.5})
+        prompts = mixed(1)
+        judge(prompts)
+        expected = {"model": "scripted", "temperature": 0.0, "max_tokens": 99, "seed": 7, "top_p": 0.5}
+        assert all({**body, "messages": None} == expected | {"messages": None} for body in server.bodies)
+        sent = {body["messages"][0]["content"] for body in server.bodies}
+        assert sent == {prompt.text for prompt in prompts} and all(len(body["messages"]) == 1 for body in server.bodies)
+        assert server.tasks == Counter(prompt.task for prompt in prompts)
+        fast(server, key="secret", extra={"max_tokens": None, "max_completion_tokens": 5})([verify(9)])
+        assert "max_tokens" not in server.bodies[-1] and server.bodies[-1]["max_completion_tokens"] == 5
+    assert "secret" not in repr(judge) + str(judge.totals.to_row())
+
+
+def test_with_a_third_of_faults_a_verdict_is_right_or_a_failure() -> None:
+    prompts = mixed(40)
+    with JudgeServer() as server:
+        clean = fast(server)(prompts)
+    with JudgeServer(faults=0.3, seed=3) as server:
+        judge = fast(server, timeout=0.3)
+        replies = judge(prompts)
+        wait_for(lambda: server.running == 0)
+    assert all(reply.error is None for reply in clean) and len(replies) == len(prompts)
+    right = sum(reply.text == other.text for reply, other in zip(replies, clean, strict=True) if reply.error is None)
+    failed = Counter(failure(reply).kind for reply in replies if reply.error)
+    print("right", right, "failed", dict(failed), "requests", server.requests, judge.totals.to_row(), dict(server.faulted))
+    assert right + failed.total() == len(prompts)
+    assert set(server.faulted) == set(server.kinds)  # every kind of fault occurred
+    assert 0 < failed.total() < 0.1 * len(prompts) and failed == judge.totals.failures
+    assert server.requests == judge.totals.calls == len(prompts) + judge.totals.retries
+    assert sum(reply.cost.calls for reply in replies) == judge.totals.calls
+
+
+def test_all_faults_of_the_network_can_be_outlasted() -> None:
+    kinds = ("429", "500", "reset", "garbage", "no_choices", "empty", "hang")
+    with JudgeServer(faults=0.5, kinds=kinds, seed=2) as server:
+        replies = fast(server, timeout=0.2, retries=30, reasks=0)([verify(n) for n in range(60)])
+    assert all(reply.error is None for reply in replies) and set(server.faulted) == set(kinds)
+
+
+def test_a_server_that_hangs() -> None:
+    with JudgeServer(faults=1.0, kinds=["hang"], hang=3600) as server:
+        judge = fast(server, timeout=0.2, retries=1, concurrency=8)
+        replies = judge([verify(n) for n in range(200)])
+        assert {failure(reply).kind for reply in replies} == {"timeout"}
+        assert server.requests == judge.totals.calls <= 2 * 16  # the rest was given up
+    assert judge.totals.failures == {"timeout": 200}
+
+
+def test_a_server_that_is_not_there() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # nobody listens
+        judge = endpoint(f"http://127.0.0.1:{taken.getsockname()[1]}", "m", retries=2, backoff=0.001, concurrency=4)
+        replies = judge([verify(n) for n in range(100)])
+    assert {failure(reply).kind for reply in replies} == {"connection"} and judge.totals.calls <= 3 * 8
+    assert "127.0.0.1" in failure(replies[0]).message
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "remedy"),
+    [(400, "refused", ""), (401, "auth", "API key"), (403, "auth", "key"), (404, "not_found", "/v1"), (413, "refused", "long"),
+     (422, "refused", ""), (308, "refused", "give that address")],
+)  # fmt: skip
+def test_refusals_are_not_repeated(status: int, kind: str, remedy: str) -> None:
+    reply, server = ask_one(
+        web.Response(status=status, text="no", headers={"Location": "http://127.0.0.1:9/elsewhere"} if status == 308 else {})
+    )
+    assert (failure(reply).stage, failure(reply).kind, failure(reply).raw) == ("judge", kind, "no")
+    assert remedy in failure(reply).message and str(status) in failure(reply).message and server.requests == 1
+
+
+@pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 529])
+def test_what_may_pass_is_repeated(status: int) -> None:
+    reply, server = ask_one(web.Response(status=status, headers={"Retry-After": "0"}))
+    assert failure(reply).kind == ("rate_limit" if status == 429 else "server") and server.requests == 3
+    assert reply.cost.calls == 3
+
+
+def test_a_server_that_dies() -> None:
+    def reply(task: str, found: Sequence[Element]) -> str | web.Response:
+        return web.Response(status=503) if server.requests > 100 else scripted(task, found)
+
+    with JudgeServer(reply=reply) as server:
+        judge = fast(server, retries=1, concurrency=4)
+        replies = judge([verify(n) for n in range(1000)])
+        right = sum(one.error is None for one in replies)
+        assert 90 <= right <= 100 and judge.totals.failures == {"server": 1000 - right}
+        assert server.requests <= 100 + 2 * (4 + 3 + 4) and "not sent" in failure(replies[-1]).message
+        assert replies[-1].cost.calls == 0
+
+
+def test_a_refused_key_ends_the_batch() -> None:
+    with JudgeServer(key="right") as server:
+        replies = fast(server, key="wrong", concurrency=4)([verify(n) for n in range(300)])
+        assert {failure(reply).kind for reply in replies} == {"auth"} and server.requests <= 8
+        assert fast(server, key="right")([verify(0)])[0].error is None
+
+
+def test_one_refused_prompt_does_not_end_the_batch() -> None:
+    def reply(task: str, found: Sequence[Element]) -> str | web.Response:
+        return web.Response(status=404) if "Claim 50." in found[-1].text else scripted(task, found)
+
+    with JudgeServer(reply=reply) as server:
+        replies = fast(server, concurrency=2)([verify(n) for n in range(100)])
+    assert [n for n, reply_ in enumerate(replies) if reply_.error] == [50] and server.requests == 100
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "requests"),
+    [
+        (web.Response(text="<html>"), "broken", 3),
+        (web.Response(body=b"\xff\xfe\x00"), "broken", 3),
+        (web.Response(text="[" * 200_000), "broken", 3),
+        (web.Response(body=b" " * (LARGEST + 10)), "broken", 3),
+        (web.json_response({"choices": []}), "broken", 3),
+        (web.json_response({"choices": [{"text": "correct"}]}), "broken", 3),
+        (web.json_response(["correct"]), "broken", 3),
+        (web.json_response("correct"), "broken", 3),
+        (completion([{"type": "text", "text": '{"label": "correct"}'}]), "broken", 3),
+        (completion({"label": "correct"}), "broken", 3),
+        (completion(None), "empty", 3),
+        (completion("  \n"), "empty", 3),
+        (completion('{"label": "correct"}', finish="length"), "truncated", 1),
+        (completion('{"lab', finish="length"), "truncated", 1),
+        (completion("correct " * 1_250_000), "broken", 3),
+        (completion("correct " * 900_000), "too_long", 2),
+        ("INCORRECT - a wrong date", "not_json", 2),
+        ('{"label": "incorrect"}', "label", 2),
+        ('{"label": "correct"} {"label": "wrong"}', "extra_text", 2),
+    ],
+    ids=lambda part: ascii(part.body)[:20] if isinstance(part, web.Response) else str(part)[:12],
+)
+def test_bodies_and_replies_without_a_verdict(answer: web.Response | str, kind: str, requests: int) -> None:
+    reply, server = ask_one(answer)
+    assert failure(reply).kind == kind and server.requests == requests and len(failure(reply).raw) <= 2000
+
+
+def test_a_reply_that_cannot_be_read_is_asked_for_again() -> None:
+    seen: Counter[str] = Counter()
+
+    def reply(task: str, found: Sequence[Element]) -> str:
+        seen[found[-1].text] += 1
+        return "Hmm." if seen[found[-1].text] == 1 else str(scripted(task, found))
+
+    with JudgeServer(reply=reply) as server:
+        judge = fast(server)
+        assert all(one.error is None for one in judge([verify(n) for n in range(5)]))
+        assert (judge.totals.calls, judge.totals.retries, judge.totals.reasks) == (10, 5, 5)
+        assert {failure(one).kind for one in fast(server, reasks=0)([verify(n) for n in range(5, 10)])} == {"not_json"}
+
+
+def test_a_task_that_is_not_ours_is_passed_on() -> None:
+    with JudgeServer(reply=lambda task, found: f"anything for {task}") as server:
+        assert fast(server)([Prompt("my task", "Say something.")])[0].text == "anything for my%20task"
+
+
+def test_the_line_form() -> None:
+    def reply(task: str, found: Sequence[Element]) -> str:
+        ((key, value),) = json.loads(str(scripted(task, found))).items()
+        return f"{key.upper()}: {', '.join(map(str, value)) if isinstance(value, list) else value}"
+
+    prompts = [prompt for prompt in mixed(3) if prompt.task not in ("extract", "single_pass")]
+    with JudgeServer() as server:
+        expected = fast(server)(prompts)
+    with JudgeServer(reply=reply, keep_bodies=True) as server:
+        assert [one.text for one in fast(server, form="line")(prompts)] == [one.text for one in expected]
+        assert all("JSON object" not in body["messages"][0]["content"] for body in server.bodies)
+        assert {failure(one).kind for one in fast(server)(prompts)} == {"not_json"}
+        with pytest.raises(WorkbenchError, match="json"):
+            fast(server, form="line")(mixed(1))
+
+
+def test_budgets_leave_failures_and_are_kept_across_batches() -> None:
+    with JudgeServer(faults=0.3, kinds=["500"], seed=1) as server:
+        judge = fast(server, max_calls=25, concurrency=8)
+        replies = judge([verify(n) for n in range(40)])
+        assert server.requests == judge.totals.calls == 25
+        assert 0 < judge.totals.failures["budget"] == sum(reply.error is not None for reply in replies) < 40
+        assert failure(judge([verify(99)])[0]).kind == "budget" and server.requests == 25
+        assert "25 of 25 calls" in failure(judge([verify(99)])[0]).message
+
+
+def test_budgets_of_tokens_and_money() -> None:
+    each = len(verify(0).text.split()) + 2
+    with JudgeServer() as server:
+        judge = fast(server, max_tokens_total=10 * each, concurrency=1)
+        replies = judge([verify(n) for n in range(30)])
+        assert [reply.error is None for reply in replies] == [True] * 10 + [False] * 20 and server.requests == 10
+        dear = fast(server, max_cost=5.0, prices=(1e6, 1e6), concurrency=1)
+        assert [reply.error is None for reply in dear([verify(n) for n in range(3)])] == [True, False, False]
+        assert dear.totals.money == pytest.approx(each) and judge.totals.money is None
+
+
+def test_tokens_that_no_server_counted_are_marked_as_estimated() -> None:
+    with JudgeServer(usage=False) as server:
+        judge = fast(server)
+        (reply,) = judge([verify(0)])
+    assert judge.totals.estimated == 1 and reply.cost.tokens_in == -(-len(verify(0).text) // 4)
+
+
+def test_waits_as_the_server_asks_up_to_a_limit() -> None:
+    with JudgeServer(faults=1.0, kinds=["429"], retry_after="86400") as server:
+        assert failure(fast(server, longest_wait=0.01, retries=3)([verify(0)])[0]).kind == "rate_limit"
+        assert server.requests == 4
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [("7", 7), ("0", 0), (" 2.5", 2.5), ("Sat, 21 Nov 2026 12:00:30 GMT", 30), ("Sat, 21 Nov 2026 11:00:00 GMT", 0),
+     (None, None), ("", None), ("soon", None), ("-3", None), ("nan", None), ("1e9", None), ("9" * 400, None)],
+)  # fmt: skip
+def test_retry_after(header: str | None, seconds: float | None) -> None:
+    assert retry_after(header, datetime(2026, 11, 21, 12, tzinfo=UTC)) == seconds
+
+
+def test_inside_a_running_event_loop() -> None:
+    async def notebook_cell() -> list[Reply]:
+        return fast(server)([verify(n) for n in range(10)])
+
+    with JudgeServer() as server:
+        assert all(reply.error is None for reply in asyncio.run(notebook_cell()))
+
+
+def test_from_several_threads() -> None:
+    with JudgeServer(delay=0.01) as server, ThreadPoolExecutor(4) as pool:
+        judge = fast(server, max_calls=150)
+        batches = list(pool.map(judge, [[verify(100 * thread + n) for n in range(50)] for thread in range(4)]))
+        assert server.requests == judge.totals.calls == 150
+    assert sum(reply.error is None for batch in batches for reply in batch) == 150
+    assert [len(batch) for batch in batches] == [50] * 4
+
+
+def test_progress() -> None:
+    seen: list[tuple[int, int, int]] = []
+
+    def reply(task: str, found: Sequence[Element]) -> str:
+        return "no" if "Claim 3." in found[-1].text else str(scripted(task, found))
+
+    with JudgeServer(reply=reply) as server:
+        fast(server, on_reply=lambda *counts: seen.append(counts))([verify(n % 5) for n in range(10)])
+    assert seen[-1] == (10, 10, 2) and [done for done, _, _ in seen] == [2, 4, 6, 8, 10]
+
+
+def test_an_error_in_the_callers_own_code_is_raised_and_leaves_nothing_running() -> None:
+    def stop(*_: int) -> None:
+        raise RuntimeError("enough")
+
+    with JudgeServer(delay=0.05) as server:
+        with pytest.raises(RuntimeError, match="enough"):
+            fast(server, concurrency=4, on_reply=stop)([verify(n) for n in range(50)])
+        assert "workbench-judge" not in {thread.name for thread in threading.enumerate()}
+        assert server.requests <= 8
+
+
+def test_importing_judges_is_light() -> None:
+    probe = "import sys, workbench.judge; print([m for m in ('aiohttp', 'httpx', 'torch', 'transformers') if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", probe], cwd=ROOT, capture_output=True, text=True).stdout == "[]\n"
+
+
+INTERRUPTED = """
+import os, sys, threading
+from workbench.judge import endpoint, render
+prompts = [render("verify", question="q", passages=["p"], claims=[str(n)]) for n in range(100)]
+try:
+    endpoint(sys.argv[1], "m", concurrency=16)(prompts)
+except KeyboardInterrupt:
+    paths = [f"/proc/self/fd/{number}" for number in os.listdir("/proc/self/fd")]
+    sockets = [path for path in paths if os.path.lexists(path) and os.readlink(path).startswith("socket:")]
+    print([thread.name for thread in threading.enumerate()], len(sockets))
+"""
+
+
+def test_an_interrupt_leaves_no_threads_and_no_sockets() -> None:
+    with JudgeServer(faults=1.0, kinds=["hang"], hang=3600) as server:
+        process = subprocess.Popen(
+            [sys.executable, "-c", INTERRUPTED, server.url], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        wait_for(lambda: server.running == 16, 30)
+        os.kill(process.pid, signal.SIGINT)
+        out, err = process.communicate(timeout=20)
+        assert (out, err) == ("['MainThread'] 0\n", "")
+        wait_for(lambda: server.running == 0)
+
+
+@pytest.mark.parametrize(
+    ("url", "options", "message"),
+    [
+        ("localhost:8000", {}, "address"),
+        ("ftp://host/v1", {}, "address"),
+        ("http://", {}, "address"),
+        ("http://host:port/v1", {}, "address"),
+        ("http://host/v1?key=1", {}, "address"),
+        ("", {}, "address"),
+        ("http://h", {"model": ""}, "model"),
+        ("http://h", {"max_cost": 1.0}, "prices"),
+        ("http://h", {"concurrency": 0}, "concurrency"),
+        ("http://h", {"retries": -1}, "retries"),
+        ("http://h", {"timeout": 0}, "timeout"),
+        ("http://h", {"key": "sk-1\n"}, "key"),
+        ("http://h", {"key": ""}, "key"),
+    ],
+)
+def test_a_mistake_is_named_before_anything_is_sent(url: str, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(WorkbenchError, match=message) as raised:
+        endpoint(url, **{"model": "m", **options})
+    assert "\n" not in str(raised.value) and "sk-1" not in str(raised.value)

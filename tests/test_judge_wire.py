@@ -1,0 +1,276 @@
+"""Strict reading: a reply is right or a failure; nothing that only looks like a verdict becomes one."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.judge import LABELS, TASKS, read, render
+from workbench.judge.wire import RAW, settle
+from workbench.types import Failure
+
+LABELLED = ("verify", "outcome", "reasoning", "prefer")
+VALID: dict[str, Any] = {
+    "extract": {"sentences": [{"text": "A is B.", "claims": ["A is B"]}, {"text": "Hm 1.", "claims": []}]},
+    "single_pass": {
+        "sentences": [{"text": "A is B.", "claims": [{"text": "A is B", "label": "hedged_wrong", "informativeness": 5}]}]
+    },
+    "verify": {"label": "vague"},
+    "inform": {"ratings": [5, 1, 3]},
+    "outcome": {"label": "uncertain"},
+    "checklist": {"labels": ["missing", "consistent", "contradictory"]},
+    "reasoning": {"label": "good"},
+    "prefer": {"label": "tie"},
+}
+
+
+def value(task: str) -> Any:
+    return VALID[task] if task in ("extract", "single_pass") else next(iter(VALID[task].values()))
+
+
+def kind(task: str, text: str, count: int | None = None, **form: Any) -> str:
+    found = read(task, text, count, **form)
+    assert isinstance(found, Failure), f"read as {found!r}"
+    assert found.stage == "parse" and len(found.raw) <= RAW and len(found.message) < 500
+    json.dumps([found.raw, found.message]).encode()
+    (found.raw + found.message).encode()
+    return found.kind
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_the_declared_object_is_read(task: str) -> None:
+    text = json.dumps(VALID[task])
+    for accepted in (text, f"\n {json.dumps(VALID[task], indent=2)} \n", f"```json\n{text}\n```", f"```\r\n{text}\n```\n"):
+        assert read(task, accepted) == value(task)
+
+
+@pytest.mark.parametrize("task", LABELLED)
+def test_every_label_in_any_case_and_no_other(task: str) -> None:
+    for label in LABELS[task]:
+        assert read(task, json.dumps({"label": label})) == label
+        assert read(task, json.dumps({"label": label.title()})) == label
+    for label in (
+        "supported",
+        "true",
+        "yes",
+        "untrue",
+        "",
+        "not_correct",
+        "in correct",
+        "correct.",
+        " correct",
+        "correct wrong",
+    ):
+        assert kind(task, json.dumps({"label": label})) == "label"
+
+
+def test_incorrect_is_never_correct() -> None:
+    assert read("outcome", '{"label": "Incorrect"}') == "incorrect"
+    assert kind("verify", '{"label": "Incorrect"}') == "label"
+    assert kind("outcome", '{"label": "INCORRECT - a wrong date"}') == "label"
+
+
+NO_VERDICTS = [
+    ("INCORRECT - a wrong date", "not_json"),
+    ("Incorrect", "not_json"),
+    ("correct", "not_json"),
+    ("[1] The materials say so. Supported", "extra_text"),
+    ("### Supported. ###", "not_json"),
+    ("untrue", "not_json"),
+    ("", "empty"),
+    (" \n\t", "empty"),
+    ("null", "type"),
+    ("1", "type"),
+    ("true", "type"),
+    ('"correct"', "type"),
+    ('["correct"]', "type"),
+    ("[]", "type"),
+    ("{}", "keys"),
+    ('{"score": "1"}', "keys"),
+    ('{"Label": "correct"}', "keys"),
+    ('{"label": "correct", "reason": "because"}', "keys"),
+    ('{"label": "correct", "label": "wrong"}', "keys"),
+    ('{"label": "correct", "label": "correct"}', "keys"),
+    ('{"label": ["correct"]}', "type"),
+    ('{"label": {"label": "correct"}}', "type"),
+    ('{"label": null}', "type"),
+    ('{"label": 1}', "type"),
+    ('{"label": true}', "type"),
+    ('{"label": NaN}', "not_json"),
+    ('{"label": "correct"} {"label": "wrong"}', "extra_text"),
+    ('{"label": "correct"}.', "extra_text"),
+    ('{"label": "correct"}\n\nThe claim is wrong.', "extra_text"),
+    ('The label is {"label": "correct"}', "extra_text"),
+    ('<think>wrong?</think>{"label": "correct"}', "extra_text"),
+    ('```json\n{"label": "correct"}\n```\nbut in truth wrong', "extra_text"),
+    ('```json\n{"label": "correct"}\n```\n```json\n{"label": "wrong"}\n```', "extra_text"),
+    ("```json\n\n```", "not_json"),
+    ("```json\n```", "not_json"),
+    ('```python\n{"label": "correct"}\n```', "extra_text"),
+    ('{"label": "correct"', "not_json"),
+    ('{"label": "corr', "not_json"),
+    ('{"label"', "not_json"),
+    ("{'label': 'correct'}", "not_json"),
+    ('{"label": correct}', "not_json"),
+    ('{"label": "correct",}', "not_json"),
+    ('\ufeff{"label": "correct"}', "extra_text"),
+    ('{"label": "correct\x00"}', "not_json"),
+    ('{"label": "correct\\u0000"}', "label"),
+    ('{"label": "\\ud800"}', "label"),
+    ('{"label": "сorrect"}', "label"),  # a Cyrillic letter
+    ('{"label": "ｃｏｒｒｅｃｔ"}', "label"),
+    ('{"lab\udc80el": "correct"}', "keys"),
+    ('{"label": ' * 50_000, "too_long"),
+    ('{"label": ' * 10_000, "not_json"),
+    ("[" * 150_000, "not_json"),
+    ('{"label": ' + "1" * 5_000 + "}", "not_json"),
+    ('{"label": "' + "correct " * 20_000 + '"}', "label"),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), NO_VERDICTS, ids=lambda part: ascii(part[:24]))
+def test_what_only_looks_like_a_verdict(text: str, expected: str) -> None:
+    assert kind("verify", text) == expected
+    for task in TASKS:
+        kind(task, text)
+
+
+@pytest.mark.parametrize("filler", ["correct ", "{", "[", '{"label": "correct"} ', "```json\n", "\\", '"', " ", "\n"])
+def test_ten_megabytes_fail_without_being_parsed(filler: str) -> None:
+    text = filler * (10_000_000 // len(filler))
+    for task in TASKS:
+        assert kind(task, text) == "too_long"
+
+
+@pytest.mark.parametrize("filler", ["```json\n", "\n```", "{", " ", '{"a":', "\\", "\n"])
+def test_the_longest_that_is_parsed_takes_no_time(filler: str) -> None:
+    """A quadratic step would not come to an end."""
+    text = filler * (199_000 // len(filler))
+    for line in ("json", "line"):
+        for form in (f"```json\n{text}", f"LABEL: {text}"):
+            kind("verify", form, form=line)
+
+
+@pytest.mark.parametrize("task", ["inform", "checklist"])
+def test_lists_have_the_declared_length(task: str) -> None:
+    text = json.dumps(VALID[task])
+    assert read(task, text, 3) == value(task)
+    assert kind(task, text, 2) == kind(task, text, 4) == kind(task, text, 0) == "length"
+
+
+@pytest.mark.parametrize(
+    ("rating", "expected"),
+    [(0, "label"), (6, "label"), (-1, "label"), (10**30, "label"), (True, "type"), (False, "type"), (3.0, "type"),
+     ("3", "type"), (None, "type"), ([3], "type")],
+)  # fmt: skip
+def test_ratings_are_whole_numbers_from_one_to_five(rating: Any, expected: str) -> None:
+    assert kind("inform", json.dumps({"ratings": [1, rating]}), 2) == expected
+    claim = {"text": "c", "label": "vague", "informativeness": rating}
+    assert kind("single_pass", json.dumps({"sentences": [{"text": "s", "claims": [claim]}]})) == expected
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999", "03", "+3", "0x3", "3.", "１"])
+def test_odd_numbers_are_no_ratings(number: str) -> None:
+    assert kind("inform", f'{{"ratings": [{number}]}}') in ("not_json", "type")
+
+
+@pytest.mark.parametrize(
+    ("sentences", "expected"),
+    [
+        ({}, "type"), ("A.", "type"), ([1], "type"), ([["A."]], "type"), ([{"text": "A."}], "keys"),
+        ([{"text": "A.", "claims": [], "n": 1}], "keys"), ([{"text": 1, "claims": []}], "type"),
+        ([{"text": "A.", "claims": "a"}], "type"), ([{"text": "A.", "claims": [1]}], "type"),
+        ([{"text": "A.", "claims": [None]}], "type"), ([{"text": "A.", "claims": ["…"]}], "blank"),
+        ([{"text": " ", "claims": []}], "blank"), ([{"text": "A\ud800.", "claims": []}], "characters"),
+        ([{"text": "A.", "claims": [{"text": "a"}]}], None),
+    ],
+)  # fmt: skip
+def test_sentences_have_exactly_the_declared_fields(sentences: Any, expected: str | None) -> None:
+    text = json.dumps({"sentences": sentences})
+    assert kind("extract", text) == (expected or "type")
+    assert kind("single_pass", text) in (expected or "keys", "type")
+
+
+def test_no_claims_is_a_reading_of_its_own() -> None:
+    assert read("extract", '{"sentences": []}') == {"sentences": []}
+
+
+@given(st.sampled_from(sorted(TASKS)), st.text(st.characters(exclude_categories=())))
+def test_text_that_is_no_object_is_a_failure(task: str, text: str) -> None:
+    """Even inside a fence; random text is no complete JSON object with the declared keys."""
+    for reply in (text, f"```json\n{text}\n```", f"{json.dumps(VALID[task])}x{text}", f"x{text}{json.dumps(VALID[task])}"):
+        kind(task, reply)
+
+
+@given(st.sampled_from(sorted(TASKS)), st.data())
+def test_a_reply_cut_anywhere_is_a_failure(task: str, data: st.DataObject) -> None:
+    text = json.dumps(VALID[task])
+    kind(task, text[: data.draw(st.integers(0, len(text) - 1))])
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.sampled_from(["correct", "label", "text", "missing", ""]),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["label", "labels", "ratings", "sentences"]), inner)
+    ),
+)
+
+
+@given(st.sampled_from(LABELLED), json_values)
+def test_any_json_is_a_failure_or_the_label_that_it_is(task: str, reply: Any) -> None:
+    found = read(task, json.dumps(reply))
+    if not isinstance(found, Failure):
+        assert reply == {"label": found} and found in LABELS[task]
+
+
+@pytest.mark.parametrize(
+    ("task", "text", "expected"),
+    [
+        ("verify", "LABEL: correct", "correct"),
+        ("verify", " label:Wrong\n", "wrong"),
+        ("outcome", "LABEL: INCORRECT", "incorrect"),
+        ("inform", "RATINGS: 5, 3,1", [5, 3, 1]),
+        ("checklist", "LABELS: missing, Consistent, contradictory", ["missing", "consistent", "contradictory"]),
+    ],
+)
+def test_the_line_form(task: str, text: str, expected: Any) -> None:
+    assert read(task, text, 3 if isinstance(expected, list) else None, form="line") == expected
+
+
+@pytest.mark.parametrize(
+    ("task", "text", "expected"),
+    [
+        ("verify", "correct", "not_line"),
+        ("verify", "LABEL correct", "not_line"),
+        ("verify", "LABEL: correct\nLABEL: wrong", "not_line"),
+        ("verify", "LABEL: correct\nbecause", "not_line"),
+        ("verify", "The LABEL: correct", "not_line"),
+        ("verify", "LABEL: ", "label"),
+        ("verify", "LABEL: correct, wrong", "label"),
+        ("verify", "LABEL: correct.", "label"),
+        ("verify", "LABEL: INCORRECT - a wrong date", "label"),
+        ("verify", '{"label": "correct"}', "not_line"),
+        ("verify", "LABELS: correct", "not_line"),
+        ("inform", "RATINGS: 5 3 1", "length"),
+        ("inform", "RATINGS: 5, 3", "length"),
+        ("inform", "RATINGS: 5, 3, ", "type"),
+        ("inform", "RATINGS: 5, 3, 6", "label"),
+        ("inform", "RATINGS: 5, 3, １", "type"),
+        ("inform", "RATINGS: 5, 3, 10", "type"),
+        ("checklist", "LABELS: missing, missing", "length"),
+    ],
+)
+def test_the_line_form_is_as_strict(task: str, text: str, expected: str) -> None:
+    assert kind(task, text, 3 if task != "verify" else None, form="line") == expected
+
+
+def test_settled_replies_are_canonical() -> None:
+    prompt = render("inform", question="q", response="r", claims=["a", "b"])
+    assert settle(prompt, "RATINGS: 5, 2", "line") == '{"ratings": [5, 2]}'
+    assert settle(prompt, '{"ratings": [5, 2]}') == '{"ratings": [5, 2]}'
+    failure = settle(prompt, '{"ratings": [5, 2, 1]}')
+    assert isinstance(failure, Failure) and failure.kind == "length"

@@ -1,0 +1,162 @@
+"""Prompts for judges: one template for each task, with what is to be judged in elements that it cannot break out of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from string import Template
+
+from workbench.types import Passage, Prompt, WorkbenchError
+
+FOLDER = Path(__file__).resolve().parent.parent / "prompts"
+
+# What each task is about, in the order of its elements; a "?" marks what may be left out.
+TASKS = {
+    "extract": ("question", "response"),
+    "single_pass": ("question", "passages?", "response"),
+    "verify": ("question", "passages", "claims"),
+    "inform": ("question", "response", "claims"),
+    "outcome": ("question", "answers", "response"),
+    "checklist": ("question", "response", "items"),
+    "reasoning": ("question", "answers?", "response"),
+    "prefer": ("question", "responses"),
+}
+REPLY = "\n## Reply\n"  # the heading under which every template says what a reply looks like; it comes after the data
+
+# Reversible, so nothing is lost: markup; the turn marks of chat templates, as in [INST]; control characters and line
+# separators, which a server may stop or split at; halves of surrogate pairs, which have no encoding.
+_SPECIAL = re.compile(r"[&<>\x00-\x08\x0b-\x1f\u2028\u2029\ud800-\udfff]|\[(?=/?[A-Z_]+\])")
+_NAMED = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+_REFERENCE = re.compile(r"&(?:(amp|lt|gt)|#x([0-9A-F]+));")
+_TAG = re.compile(r"<(/?)([a-z]+)>")
+
+
+@dataclass(frozen=True)
+class Element:
+    """One element of a prompt: its text as it was given to `render`, and the elements in it."""
+
+    tag: str
+    text: str
+    children: tuple[Element, ...] = ()
+
+
+def render(
+    task: str,
+    *,
+    question: str | None = None,
+    response: str | None = None,
+    responses: Sequence[str] | None = None,
+    passages: Sequence[Passage | str] | None = None,
+    claims: Sequence[str] | None = None,
+    items: Sequence[str] | None = None,
+    answers: Sequence[str] | None = None,
+) -> Prompt:
+    """The prompt of one task (`TASKS` says which takes what), from the template `prompts/<task>.md`.
+
+    Each text is in an element of its own: `<question>`, `<response>` (two for "prefer": `responses`), `<materials>` with a
+    `<passage>` each, which starts with a `<title>` if it has one, `<claim>`, `<item>`, `<answer>`. The texts are escaped, and
+    the templates have no other tags, so that `elements` gives back exactly what was passed, whatever it contains.
+
+    Raises:
+        WorkbenchError: an argument that the task needs is missing, does not belong to it, or has the wrong number of texts.
+    """
+    given = {
+        "question": question, "response": response, "responses": responses, "passages": passages,
+        "claims": claims, "items": items, "answers": answers,
+    }  # fmt: skip
+    _check(task, {name for name, value in given.items() if value is not None})
+    blocks = {
+        "question": [_element("question", question or "")],
+        "passages": [_materials(passages or ())],
+        "answers": [_element("answer", answer) for answer in answers or ()],
+        "response": [_element("response", response or "")],
+        "responses": [_element("response", one) for one in _number(task, responses, 2)],
+        "claims": [_element("claim", claim) for claim in _number(task, claims, 1 if task == "verify" else None)],
+        "items": [_element("item", item) for item in _number(task, items, None)],
+    }
+    wanted = [name.rstrip("?") for name in TASKS[task] if given[name.rstrip("?")] is not None]
+    data = "\n".join(block for name in wanted for block in blocks[name])
+    return Prompt(task, _template(task).substitute(data=data))
+
+
+def elements(text: str) -> tuple[Element, ...]:
+    """The outermost elements of a rendered prompt, in order.
+
+    Raises:
+        ValueError: the tags do not match, which no prompt of `render` can show.
+    """
+    stack: list[tuple[str, list[str], list[Element]]] = [("", [], [])]
+    after = 0
+    for tag in _TAG.finditer(text):
+        stack[-1][1].append(text[after : tag.start()])
+        after = tag.end()
+        if not tag[1]:
+            stack.append((tag[2], [], []))
+            continue
+        name, pieces, children = stack.pop()
+        if name != tag[2] or not stack:
+            raise ValueError(f"unexpected </{tag[2]}> in a prompt")
+        stack[-1][2].append(Element(name, _unescape("".join(pieces)), tuple(children)))
+    if len(stack) != 1:
+        raise ValueError(f"<{stack[-1][0]}> is not closed in a prompt")
+    return tuple(stack[0][2])
+
+
+def count(prompt: Prompt) -> int | None:
+    """How many labels or ratings the reply has to give: one for each claim or item; None for tasks that give no list."""
+    tag = {"inform": "<claim>", "checklist": "<item>"}.get(prompt.task)
+    return prompt.text.count(tag) if tag else None
+
+
+def with_reply(prompt: Prompt, instruction: str) -> Prompt:
+    """The same prompt with another description of the reply."""
+    head, heading, _ = prompt.text.rpartition(REPLY)
+    return Prompt(prompt.task, f"{head}{heading}\n{instruction}\n") if heading else prompt
+
+
+def _check(task: str, given: set[str]) -> None:
+    if task not in TASKS:
+        raise WorkbenchError(f"no judge task '{task}': there are {', '.join(TASKS)}")
+    allowed = {name.rstrip("?") for name in TASKS[task]}
+    needed = {name for name in TASKS[task] if not name.endswith("?")}
+    if missing := sorted(needed - given):
+        raise WorkbenchError(f"a prompt for '{task}' needs {', '.join(missing)}")
+    if extra := sorted(given - allowed):
+        raise WorkbenchError(f"a prompt for '{task}' takes {', '.join(sorted(allowed))}, not {', '.join(extra)}")
+
+
+def _number(task: str, texts: Sequence[str] | None, wanted: int | None) -> Iterator[str]:
+    if isinstance(texts, str):
+        raise WorkbenchError(f"a prompt for '{task}' takes a list of texts, not one text")
+    if texts is not None and (len(texts) != wanted if wanted else not texts):
+        raise WorkbenchError(f"a prompt for '{task}' takes {wanted or 'at least one'} of them, not {len(texts)}")
+    yield from texts or ()
+
+
+def _materials(passages: Sequence[Passage | str]) -> str:
+    blocks = ["<materials>"]
+    for passage in passages:
+        title, text = ("", passage) if isinstance(passage, str) else (passage.title, passage.text)
+        blocks.append(f"<passage>{_element('title', title) if title else ''}{_escape(text)}</passage>")
+    return "\n".join([*blocks, "</materials>"])
+
+
+def _element(tag: str, text: str) -> str:
+    return f"<{tag}>{_escape(text)}</{tag}>"
+
+
+def _escape(text: str) -> str:
+    return _SPECIAL.sub(lambda match: _NAMED.get(match[0]) or f"&#x{ord(match[0]):X};", text)
+
+
+def _unescape(text: str) -> str:
+    names = {"amp": "&", "lt": "<", "gt": ">"}
+    return _REFERENCE.sub(lambda match: names.get(match[1]) or chr(int(match[2], 16)), text)
+
+
+@cache
+def _template(task: str) -> Template:
+    return Template((FOLDER / f"{task}.md").read_text(encoding="utf-8"))

@@ -1,0 +1,229 @@
+"""What a judge may reply, read strictly: the declared value in the declared place, or a `Failure`."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+from workbench.judge.prompts import TASKS, count, with_reply
+from workbench.types import Failure, Prompt, WorkbenchError
+
+LABELS = {
+    "single_pass": ("correct", "hedged_correct", "vague", "hedged_wrong", "wrong"),
+    "verify": ("correct", "vague", "wrong"),
+    "outcome": ("correct", "uncertain", "incorrect"),
+    "checklist": ("consistent", "contradictory", "missing"),
+    "reasoning": ("good", "poor"),
+    "prefer": ("first", "second", "tie"),
+}
+RATINGS = range(1, 6)
+LONGEST = 200_000  # characters; no honest reply comes near
+RAW = 2_000  # characters of a reply that its failure keeps
+
+Form = Literal["json", "line"]
+
+_FENCE = re.compile(r"```(?:json)?[ \t]*\r?\n(.*)\n[ \t]*```", re.S | re.I)
+_LINE = re.compile(r"([A-Z]+):[ \t]*([^\r\n]*)", re.I)
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+
+
+class _Unreadable(Exception):
+    def __init__(self, kind: str, message: str):
+        super().__init__(message)
+        self.kind = kind
+
+
+def read(task: str, text: str, count: int | None = None, form: Form = "json") -> Any:
+    """Read one reply.
+
+    Args:
+        count: how many labels ("checklist") or ratings ("inform") there have to be; None accepts any number.
+        form: "json", or "line" for judges that cannot write JSON: one line `LABEL: …`, `LABELS: …, …` or `RATINGS: …, …`.
+
+    Returns:
+        a `Failure` of stage "parse"; or for "extract" and "single_pass" the object `{"sentences": […]}`, for "checklist" a
+        list of labels, for "inform" a list of whole numbers 1–5, for all others a label.
+
+    Around the JSON object may be white space and one code fence, nothing else. Keys are exact. A label is one of `LABELS` of
+    its task, in any case ("Correct" is `correct`, but "Incorrect" is no label of "verify"), with nothing around it.
+    Kinds of failure: `empty`, `too_long`, `not_json`, `extra_text`, `keys` (missing, unknown, twice), `type`, `length`,
+    `label`, `blank` (a sentence or claim without a letter or figure), `characters` (half a surrogate pair).
+    """
+    assert task in TASKS, task
+    try:
+        if len(text) > LONGEST:
+            raise _Unreadable("too_long", f"the reply has {len(text):,} characters, more than {LONGEST:,}")
+        if not text.strip():
+            raise _Unreadable("empty", "the reply is empty")
+        value = _from_line(task, text.strip()) if form == "line" else _from_json(text.strip())
+        return _READERS[task](value, task, count)
+    except _Unreadable as error:
+        return Failure("parse", error.kind, f"{task}: {error}", clip(text))
+
+
+def settle(prompt: Prompt, text: str, form: Form = "json") -> str | Failure:
+    """A reply to `prompt` as canonical JSON that `read` accepts; or why not. What has no task of ours is only not empty."""
+    if prompt.task not in TASKS:
+        return text if text.strip() else Failure("parse", "empty", f"{prompt.task}: the reply is empty")
+    value = read(prompt.task, text, count(prompt), form)
+    if isinstance(value, Failure) or form == "json":
+        return value if isinstance(value, Failure) else text
+    return json.dumps({_key(prompt.task): value})
+
+
+def in_form(prompt: Prompt, form: Form) -> Prompt:
+    """The prompt with the reply described in this form; the templates describe JSON.
+
+    Raises:
+        WorkbenchError: the task's reply does not fit on a line.
+    """
+    if form == "json" or prompt.task not in TASKS:
+        return prompt
+    key = _key(prompt.task)
+    one = "a whole number from 1 to 5" if key == "ratings" else f"one of {', '.join(LABELS[prompt.task])}"
+    if key == "label":
+        return with_reply(prompt, f"One line and nothing else: the word LABEL, a colon, and {one}:\n\nLABEL: …")
+    each = f"{one} for each of them in their order, {count(prompt)} in all, with commas between"
+    return with_reply(prompt, f"One line and nothing else: the word {key.upper()}, a colon, and {each}:\n\n{key.upper()}: …, …")
+
+
+def clip(text: str) -> str:
+    """The beginning of a reply, fit to be stored."""
+    return _SURROGATE.sub("\ufffd", text[:RAW])
+
+
+def _key(task: str) -> str:
+    if task in ("extract", "single_pass"):
+        raise WorkbenchError(f"a reply to '{task}' does not fit on one line: use form='json' for it")
+    return {"inform": "ratings", "checklist": "labels"}.get(task, "label")
+
+
+def _from_json(text: str) -> Any:
+    if fence := _FENCE.fullmatch(text):
+        text = fence[1].strip()
+    try:
+        value, end = _DECODER.raw_decode(text)
+    except RecursionError:
+        raise _Unreadable("not_json", "the reply is nested too deeply") from None
+    except ValueError as error:
+        if not text.startswith("{") and "{" in text:
+            raise _Unreadable("extra_text", f"the reply starts with other text: {text[:80]!r}") from None
+        raise _Unreadable("not_json", f"the reply is not JSON: {error}"[:200]) from None
+    if end != len(text):
+        raise _Unreadable("extra_text", f"the reply goes on after its JSON: {text[end : end + 80]!r}")
+    return value
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len({key for key, _ in pairs}) != len(pairs):
+        raise _Unreadable("keys", "the reply has a key twice")
+    return dict(pairs)
+
+
+def _constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_pairs, parse_constant=_constant)
+
+
+def _from_line(task: str, line: str) -> Any:
+    key = _key(task)
+    match = _LINE.fullmatch(line)
+    if not match or match[1].lower() != key:
+        raise _Unreadable("not_line", f"the reply is not one line '{key.upper()}: …'")
+    if key == "label":
+        return {key: match[2]}
+    words = [word.strip(" \t") for word in match[2].split(",")]
+    return {key: [int(word) if re.fullmatch("[0-9]", word) else word for word in words] if key == "ratings" else words}
+
+
+def _labelled(value: Any, task: str, count: int | None) -> str:
+    return _label(_fields(value, "label")["label"], task)
+
+
+def _labels(value: Any, task: str, count: int | None) -> list[str]:
+    return [_label(label, task) for label in _list(_fields(value, "labels")["labels"], "labels", count)]
+
+
+def _ratings(value: Any, task: str, count: int | None) -> list[int]:
+    return [_rating(rating) for rating in _list(_fields(value, "ratings")["ratings"], "ratings", count)]
+
+
+def _sentences(claim: Callable[[Any, str], Any]) -> Callable[[Any, str, int | None], dict[str, Any]]:
+    def sentence(value: Any, task: str) -> dict[str, Any]:
+        fields = _fields(value, "text", "claims")
+        claims = [claim(one, task) for one in _list(fields["claims"], "claims")]
+        return {"text": _text(fields["text"], task), "claims": claims}
+
+    def whole(value: Any, task: str, count: int | None) -> dict[str, Any]:
+        return {"sentences": [sentence(one, task) for one in _list(_fields(value, "sentences")["sentences"], "sentences")]}
+
+    return whole
+
+
+def _judged_claim(value: Any, task: str) -> dict[str, Any]:
+    fields = _fields(value, "text", "label", "informativeness")
+    return {
+        "text": _text(fields["text"], task),
+        "label": _label(fields["label"], task),
+        "informativeness": _rating(fields["informativeness"]),
+    }
+
+
+def _fields(value: Any, *names: str) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise _Unreadable("type", f"a JSON object with {', '.join(names)} is expected, not {_kind(value)}")
+    if set(value) != set(names):
+        raise _Unreadable("keys", f"the keys have to be {', '.join(names)}, not {', '.join(map(repr, value)) or 'none'}"[:200])
+    return value
+
+
+def _list(value: Any, name: str, count: int | None = None) -> Sequence[Any]:
+    if not isinstance(value, list):
+        raise _Unreadable("type", f"'{name}' has to be a list, not {_kind(value)}")
+    if count is not None and len(value) != count:
+        raise _Unreadable("length", f"'{name}' has to have {count} entries, not {len(value)}")
+    return value
+
+
+def _label(value: Any, task: str) -> str:
+    if not isinstance(value, str):
+        raise _Unreadable("type", f"a label has to be a string, not {_kind(value)}")
+    if (label := value.lower()) not in LABELS[task]:
+        raise _Unreadable("label", f"no label '{clip(value[:80])}': there are {', '.join(LABELS[task])}")
+    return label
+
+
+def _rating(value: Any) -> int:
+    if type(value) is not int:  # a bool is an int to isinstance
+        raise _Unreadable("type", f"a rating has to be a whole number, not {_kind(value)}")
+    if value not in RATINGS:
+        raise _Unreadable("label", f"a rating is from {RATINGS[0]} to {RATINGS[-1]}, not {str(value)[:80]}")
+    return value
+
+
+def _text(value: Any, task: str) -> str:
+    if not isinstance(value, str):
+        raise _Unreadable("type", f"a text has to be a string, not {_kind(value)}")
+    if _SURROGATE.search(value):
+        raise _Unreadable("characters", "a text has half a surrogate pair, which is no character")
+    if not any(map(str.isalnum, value)):
+        raise _Unreadable("blank", f"a sentence or claim without a letter or figure: {value[:80]!r}")
+    return value
+
+
+def _kind(value: Any) -> str:
+    names = {dict: "an object", list: "a list", str: "a string", bool: "true or false", type(None): "null"}
+    return names.get(type(value), "a number")
+
+
+_READERS: dict[str, Callable[[Any, str, int | None], Any]] = {
+    "extract": _sentences(_text),
+    "single_pass": _sentences(_judged_claim),
+    "checklist": _labels,
+    "inform": _ratings,
+    **dict.fromkeys(("verify", "outcome", "reasoning", "prefer"), _labelled),
+}
