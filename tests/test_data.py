@@ -1,0 +1,315 @@
+"""Reading files of questions: formats, mappings, ids, splits, refusals. The command line of the data."""
+
+from __future__ import annotations
+
+import bz2
+import csv
+import gzip
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from workbench.cli import main
+from workbench.data import NAMES, check_trainable, data_set, load, sample, split, split_of
+from workbench.data.hub import read_hub
+from workbench.data.record import passages, strings
+from workbench.data.show import parse_mapping
+from workbench.types import Question, WorkbenchError
+
+ROWS: list[dict[str, Any]] = [
+    {"id": "a", "question": "Who wrote Emma?", "answers": ["Jane Austen", "Austen"], "title": "Emma"},
+    {"id": "b", "question": "Where is Kyōto?", "answers": ["Japan"], "title": ""},
+]
+
+
+def jsonl(rows: list[dict[str, Any]]) -> str:
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+
+
+def check(questions: list[Question]) -> None:
+    assert [(q.id, q.text, q.answers, q.title) for q in questions] == [
+        ("a", "Who wrote Emma?", ("Jane Austen", "Austen"), "Emma"),
+        ("b", "Where is Kyōto?", ("Japan",), ""),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("q.jsonl", jsonl(ROWS)),
+        ("q.json", jsonl(ROWS)),  # JSONL behind .json
+        ("q.jsonl", json.dumps(ROWS)),  # a list behind .jsonl
+        ("q.json", json.dumps(ROWS, indent=1)),
+        ("q.json", json.dumps({"version": "1", "license": "x", "data": ROWS})),  # wrapped
+        ("q.json", "\ufeff" + json.dumps(ROWS)),  # a byte order mark
+        ("q.jsonl", jsonl(ROWS).replace("\n", "\r\n") + "\r\n"),
+    ],
+)
+def test_json_is_told_by_its_content(name: str, text: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(text.encode())
+    check(load(tmp_path / name))
+
+
+def test_other_formats(tmp_path: Path) -> None:
+    import pyarrow
+    import pyarrow.parquet
+
+    flat = [{**row, "answers": json.dumps(row["answers"])} for row in ROWS]  # lists as text, as tables have them
+    for name, delimiter in (("q.csv", ","), ("q.tsv", "\t")):
+        with (tmp_path / name).open("w", newline="", encoding="utf-8") as stream:
+            tsv: dict[str, Any] = {"delimiter": "\t", "quoting": csv.QUOTE_NONE, "quotechar": None}
+            writer = csv.DictWriter(stream, list(ROWS[0]), **({} if delimiter == "," else tsv))
+            writer.writeheader()
+            writer.writerows(flat)
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(ROWS), tmp_path / "q.parquet")
+    (tmp_path / "q.jsonl.gz").write_bytes(gzip.compress(jsonl(ROWS).encode()))
+    (tmp_path / "q.jsonl.bz2").write_bytes(bz2.compress(jsonl(ROWS).encode()))
+    for name in ("q.csv", "q.tsv", "q.parquet", "q.jsonl.gz", "q.jsonl.bz2"):
+        check(load(tmp_path / name))
+
+
+def test_crlf_tables_and_line_separators_inside_values(tmp_path: Path) -> None:
+    (tmp_path / "q.tsv").write_bytes(b'question\tanswers\r\nWho said "no\t5\r\n')
+    assert load(tmp_path / "q.tsv")[0].text == 'Who said "no' and load(tmp_path / "q.tsv")[0].answers == ("5",)
+    (tmp_path / "q.csv").write_bytes(b'question,answers\r\n"Two\r\nlines?","a, b"\r\n')
+    assert [(q.text, q.answers) for q in load(tmp_path / "q.csv")] == [("Two\r\nlines?", ("a, b",))]
+    (tmp_path / "q.jsonl").write_text('{"question": "One\u2028two?", "answers": []}\n')
+    assert load(tmp_path / "q.jsonl")[0].text == "One\u2028two?"
+
+
+def test_a_folder_is_its_files(tmp_path: Path) -> None:
+    for name, row in zip(("1.jsonl", "2.jsonl"), ROWS, strict=True):
+        (tmp_path / name).write_text(jsonl([row]))
+    (tmp_path / "notes.md").write_text("not data")
+    check(load(tmp_path))
+
+
+def test_mapping_names_columns(tmp_path: Path) -> None:
+    row = {"prompt": "Who?", "gold": "['Ada', 'A. L.']", "key": 7, "more": {"page": "Ada"}, "question": "not this"}
+    (tmp_path / "q.json").write_text(json.dumps([row]))
+    mapping = {"question": "prompt", "answers": "gold", "id": "key", "title": "more.page"}
+    (found,) = load(tmp_path / "q.json", mapping=mapping)
+    assert (found.id, found.text, found.answers, found.title) == ("7", "Who?", ("Ada", "A. L."), "Ada")
+    with pytest.raises(WorkbenchError, match=r"no column 'nope'; there are prompt, gold, key, more, question"):
+        load(tmp_path / "q.json", mapping={"question": "nope"})
+    with pytest.raises(WorkbenchError, match="no field 'response' to map"):
+        load(tmp_path / "q.json", mapping={"response": "gold"})
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("1992", ("1992",)),
+        (" a ; b ", ("a ; b",)),
+        (["a", "", "a", None, 3], ("a", "3")),
+        ('["a", "b"]', ("a", "b")),
+        ("['it''s', \"b\"]", ("its", "b")),
+        ("[unknown]", ("[unknown]",)),
+        ("[1, [2]]", ("[1, [2]]",)),
+        (1992, ("1992",)),
+        (None, ()),
+        ("", ()),
+        (float("nan"), ()),
+        ({"text": ["a"], "answer_start": [1]}, ("a",)),
+    ],
+)
+def test_lists_come_in_many_shapes(value: Any, expected: tuple[str, ...]) -> None:
+    assert strings(value) == expected
+
+
+@settings(deadline=None)
+@given(st.lists(st.text(alphabet="ab'\",[] é", min_size=1).map(str.strip).filter(bool), unique=True))
+def test_a_list_written_as_text_is_read_back(items: list[str]) -> None:
+    assert strings(json.dumps(items)) == strings(repr(items)) == strings(items) == tuple(items)
+
+
+def test_passages_in_their_shapes() -> None:
+    found = passages(["one", {"title": "T", "text": "two"}, "one", {"id": "x", "content": "three"}])
+    assert [(p.title, p.text) for p in found] == [("", "one"), ("T", "two"), ("", "three")] and found[2].id == "x"
+    assert passages('["one"]')[0].id == found[0].id  # the id follows from the text
+    with pytest.raises(ValueError, match="passages"):
+        passages({"text": "x"})
+
+
+def test_ids_are_stable_and_unique(tmp_path: Path) -> None:
+    (tmp_path / "q.jsonl").write_text(jsonl([{"question": "Who?"}, {"question": "Where?"}, {"question": "Who?"}]))
+    first = [question.id for question in load(tmp_path / "q.jsonl")]
+    (tmp_path / "q.jsonl").write_text(jsonl([{"question": "Where?"}, {"question": "Who?"}]))
+    assert [question.id for question in load(tmp_path / "q.jsonl")] == [first[1], first[0]]
+    assert len(set(first)) == 3 and first[2] == f"{first[0]}-2"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (jsonl([ROWS[0], ROWS[0]]), r"q.jsonl:2: id 'a' occurs twice"),
+        ('{"question": "a"}\n{oops}\n', r"q.jsonl:2: not a JSON object"),
+        ('{"question": "a"}\n3\n', r"q.jsonl:2: not a JSON object"),
+        ("[1, 2]", "expected a list of JSON objects"),
+        ('{"question": ["a"]}\n', "'question' must be a text"),
+        ('{"question": "  "}\n', "q.jsonl: record 1: the question is empty"),
+        ('{"question": "a", "answers": [["b"]]}\n', "expected texts, found list"),
+        ('{"question": "a"}\n{"id": "b"}\n', "q.jsonl:2: cannot be read as file: no column 'question'; found id"),
+        ('{"ask": "a", "gold": "b"}\n', "expected the columns question; found ask, gold"),
+        ("", "there are no records in it"),
+        ('[{"question": "a"},\n{"question": ', r"q.jsonl: not JSON: .*line 2"),
+        ("[" * 100_000, "nested too deeply"),
+    ],
+)
+def test_a_bad_file_is_one_line(text: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "q.jsonl").write_text(text)
+    with pytest.raises(WorkbenchError, match=message) as error:
+        load(tmp_path / "q.jsonl")
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("q.csv", b"question,answers\nWho?,a,b,c\n"), ("q.csv", b"\xff\xfe"), ("q.jsonl.bz2", b"no bzip2"),
+     ("q.parquet", b"PAR1"), ("q.jsonl.gz", b"no gzip"), ("q.xml", b"<q/>")],
+)  # fmt: skip
+def test_an_unreadable_file_is_named(name: str, content: bytes, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(WorkbenchError, match=re.escape(name)):
+        load(tmp_path / name)
+
+
+def test_what_is_not_utf8_has_its_line_named(tmp_path: Path) -> None:
+    (tmp_path / "q.jsonl").write_bytes(b'{"question": "a"}\n{"question": "\xe9"}\n')
+    with pytest.raises(WorkbenchError, match=r"q\.jsonl:2: not text in UTF-8"):
+        load(tmp_path / "q.jsonl")
+
+
+def test_a_lone_surrogate_is_a_character(tmp_path: Path) -> None:
+    (tmp_path / "q.jsonl").write_text('{"question": "\\ud800?", "passages": ["\\udc00"]}\n')
+    assert load(tmp_path / "q.jsonl")[0].text == "\ud800?"
+
+
+def test_splits_depend_on_the_id_alone(tmp_path: Path) -> None:
+    rows = [{"id": f"q{i}", "question": f"{i}?"} for i in range(300)]
+    (tmp_path / "q.jsonl").write_text(jsonl(rows))
+    parts = {name: load(tmp_path / "q.jsonl", split=name) for name in ("rl", "validation", "test")}
+    assert sum(map(len, parts.values())) == 300 and 210 < len(parts["rl"]) < 270
+    assert all(question.meta["split"] == name == split_of(question.id) for name, part in parts.items() for question in part)
+    assert {name: [q.id for q in part] for name, part in split(load(tmp_path / "q.jsonl")).items()} == {
+        name: [q.id for q in part] for name, part in parts.items()
+    }
+    assert load(tmp_path / "q.jsonl", split="test", limit=2) == parts["test"][:2]
+    with pytest.raises(WorkbenchError, match="no split 'train' in a file"):
+        load(tmp_path / "q.jsonl", split="train")
+
+
+def test_samples_are_seeded_and_overlap() -> None:
+    questions = [Question(f"q{i}", "?") for i in range(100)]
+    drawn = sample(questions, 10, seed=1)
+    assert len(drawn) == 10 and drawn == sample(questions, 10, seed=1) != sample(questions, 10, seed=2)
+    assert {q.id for q in sample(questions[:50], 10, seed=1)} >= {q.id for q in drawn if q in questions[:50]}
+    assert sample(questions[:5], 10) == questions[:5]
+    with pytest.raises(WorkbenchError, match="at least 1"):
+        sample(questions, 0)
+
+
+def test_passages_can_be_left_out(tmp_path: Path) -> None:
+    (tmp_path / "q.jsonl").write_text(jsonl([{"question": "Who?", "passages": ["Ada did."]}]))
+    assert load(tmp_path / "q.jsonl")[0].passages[0].text == "Ada did."
+    assert load(tmp_path / "q.jsonl", passages=False)[0].passages == ()
+
+
+def test_a_canary_keeps_questions_out_of_training(tmp_path: Path) -> None:
+    (tmp_path / "q.jsonl").write_text(jsonl([{"question": "Who?"}, {"question": "Where?", "canary": "BENCHMARK … GUID"}]))
+    questions = load(tmp_path / "q.jsonl")
+    assert [question.meta.get("evaluation_only") for question in questions] == [None, True]
+    check_trainable(questions[:1])
+    with pytest.raises(WorkbenchError, match="for evaluation only"):
+        load(tmp_path / "q.jsonl", training=True)
+
+
+def test_names_are_forgiving() -> None:
+    assert data_set("SQuADv2") is data_set("squad-v2") is data_set("squad_v2")
+    with pytest.raises(WorkbenchError, match=r"no data set and no file 'hotpot': did you mean hotpotqa\?"):
+        load("hotpot")
+    with pytest.raises(WorkbenchError, match=re.escape(f"choose one of {', '.join(NAMES)}")):
+        load("zzzzzz")
+    with pytest.raises(WorkbenchError, match=r"no such file 'questions\.jsonl'"):
+        load("questions.jsonl")
+    with pytest.raises(WorkbenchError, match="selfaware has no copy on the hub"):
+        load("SelfAware")
+
+
+def test_offline_is_one_line() -> None:
+    with pytest.raises(WorkbenchError, match=r"cannot load hotpotqa from the hub \(hotpotqa/hotpot_qa") as error:
+        load("hotpotqa", limit=1)
+    assert "\n" not in str(error.value) and "name a local file" in str(error.value)
+
+
+def test_an_unreachable_hub_is_one_line() -> None:
+    """Without the offline switch: nothing listens there, and the loader's own retries would take half a minute."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("HF_", "TRANSFORMERS_"))}
+    environment |= {"HF_ENDPOINT": "http://127.0.0.1:9", "COLUMNS": "200"}
+    command = [sys.executable, "-m", "workbench.cli", "data", "show", "hotpotqa", "--json"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2 and done.stdout == ""
+    assert len(done.stderr.splitlines()) == 1 and "name a local file" in done.stderr
+
+
+def test_the_hubs_loader_gives_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The loader takes a folder for a repository, too: the same way without a network."""
+    datasets = pytest.importorskip("datasets")
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "validation.jsonl").write_text(jsonl(ROWS))
+    records = read_hub(str(tmp_path / "data"), None, "validation", "mine")
+    assert records == [("mine: row 1", ROWS[0]), ("mine: row 2", ROWS[1])]
+    with pytest.raises(WorkbenchError, match="cannot load mine from the hub"):
+        read_hub(str(tmp_path / "data"), None, "nope", "mine")
+
+
+def call(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[object, str, str]:
+    with pytest.raises(SystemExit) as exit:
+        main(arguments)
+    out, err = (re.sub(r"\x1b\[[\d;]*m", "", text) for text in capsys.readouterr())
+    return exit.value.code, out, err
+
+
+def test_show_counts_and_shows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "q.csv").write_text("prompt,gold\nWho?,Ada\nWhere?,\nWhen?,1815\n")
+    arguments = ("data", "show", str(tmp_path / "q.csv"), "--map", "question=prompt,answers=gold", "-n", "2")
+    code, out, err = call(capsys, *arguments, "--json")
+    found = json.loads(out)
+    assert code == 0 and err == ""
+    assert (found["n"], found["answered"], found["kinds"], len(found["questions"])) == (3, 2, {"single": 3}, 2)
+    assert found["questions"][0]["text"] == "Who?" and found["questions"][0]["answers"] == ["Ada"]
+    code, out, _ = call(capsys, *arguments)
+    assert code == 0 and "Where?" in out and "When?" not in out
+
+
+def test_show_refuses_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "q.csv").write_text("prompt,gold\nWho?,Ada\n")
+    for arguments, message in (
+        ((str(tmp_path / "q.csv"),), "found prompt, gold"),
+        ((str(tmp_path / "q.csv"), "--map", "question"), "write FIELD=COLUMN"),
+        ((str(tmp_path / "q.csv"), "--as", "hotpotqa"), "expected the columns question, answer; found prompt, gold"),
+        (("nothing.jsonl",), "no such file"),
+    ):
+        code, out, err = call(capsys, "data", "show", *arguments)
+        assert code == 2 and out == "" and message in err and len(err.splitlines()) == 1
+
+
+def test_list_names_them_all(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = call(capsys, "data", "list", "--json")
+    assert [row["name"] for row in json.loads(out)["data_sets"]] == list(NAMES)
+
+
+def test_mappings_are_parsed() -> None:
+    assert parse_mapping("question=a, answers=b.c") == {"question": "a", "answers": "b.c"} and parse_mapping(None) is None
+    for text in ("", "question=", "=a", "question"):
+        with pytest.raises(WorkbenchError, match="FIELD=COLUMN"):
+            parse_mapping(text)

@@ -1,0 +1,308 @@
+"""Claim metrics, rows and reports on feedback small enough to work out by hand."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from workbench.metrics import compare_files, read_rows, report_file, rows_of, summarise
+from workbench.metrics.claims import Options, claim_terms, f1_at, factual_sentences, median_claims, penalty
+from workbench.metrics.report import Settings, compare, right_questions
+from workbench.metrics.rows import LABELS, Row, reduce_row
+from workbench.store import append_feedback
+from workbench.types import Claim, Failure, Feedback, Question, Response, Verdict, WorkbenchError
+
+FAST: dict[str, Any] = {"resamples": 200}
+CLAIM_KEYS = ("correct", "incorrect", "factscore", "factscore_penalised", "precision", "fact_per_query", "fact_per_sentence")
+LETTERS = {"c": "correct", "h": "hedged_correct", "v": "vague", "e": "hedged_wrong", "w": "wrong"}
+
+
+def stored(question: str, labels: str = "", *, sentences: Sequence[int] | None = None, **fields: Any) -> dict[str, Any]:
+    """A stored row whose claims have the labels of these letters; "f" is a failed verdict, "-" a claim without one."""
+    claims, verdicts = [], []
+    for i, letter in enumerate(labels):
+        claims.append({"id": i, "text": "x", "section": "body", "sentence": sentences[i] if sentences else i})
+        error = {"stage": "verify", "kind": "timeout", "message": "", "raw": ""} if letter == "f" else None
+        if letter != "-":
+            label = LETTERS.get(letter)
+            verdicts.append({"target": f"claim:{i}", "aspect": "fact", "label": label, "p": None, "error": error})
+    text = "Some text." if labels else fields.pop("text", "Certainly!")
+    return {"id": f"r-{question}", "question_id": question, "response": text, "claims": claims, "verdicts": verdicts, **fields}
+
+
+def with_outcome(row: dict[str, Any], label: str | None) -> dict[str, Any]:
+    error = None if label else {"stage": "verify", "kind": "no_gold", "message": "", "raw": ""}
+    verdict = {"target": "outcome", "aspect": "answer", "label": label, "error": error}
+    return {**row, "verdicts": [*row["verdicts"], verdict]}
+
+
+def file(path: Path, rows: Sequence[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def row(question: str, labels: str = "", **fields: Any) -> Row:
+    return reduce_row(stored(question, labels, **fields), {})
+
+
+def test_one_response_worked_by_hand() -> None:
+    """S = 3 of n = 5: precision .6, penalty exp(1 − 10/5), recall@4 = .75, F1@4 = 2·.6·.75/1.35."""
+    terms = claim_terms(row("q", "cchvw"), Options(k=4, veriscore_k=2))
+    assert terms["correct"] == (3, 1) and terms["incorrect"] == (1, 1) and terms["vague"] == (1, 1)
+    assert terms["factscore"] == terms["precision"] == (pytest.approx(0.6), 1)
+    assert terms["factscore_penalised"] == (pytest.approx(0.6 * math.exp(-1)), 1)
+    assert terms["recall@4"] == (0.75, 1) and terms["f1@4"] == (pytest.approx(2 / 3), 1)
+    assert terms["veriscore"] == (pytest.approx(2 * 0.6 / 1.6), 1)
+    assert terms["fact_per_query"] == (0, 1) and terms["fact_per_sentence"] == (3, 5)
+
+
+def test_vague_claims_can_be_left_out_of_precision() -> None:
+    terms = claim_terms(row("q", "cchvw"), Options(vague="excluded"))
+    assert terms["factscore"] == (0.75, 1) and terms["factscore_penalised"] == (pytest.approx(0.75 * math.exp(-1.5)), 1)
+    only_vague = claim_terms(row("q", "vv"), Options(vague="excluded"))
+    assert "factscore" not in only_vague and only_vague["responded"] == (1, 1) and only_vague["f1@32"] == (0, 1)
+
+
+def test_penalty_sets_in_below_gamma() -> None:
+    assert [penalty(n, 10) for n in (10, 11)] == [1, 1]
+    assert penalty(9, 10) == pytest.approx(math.exp(-1 / 9)) and penalty(1, 10) == pytest.approx(math.exp(-9))
+    assert penalty(3, 0) == 1
+
+
+@settings(deadline=None)
+@given(supported=st.integers(0, 50), more=st.integers(0, 50), k=st.integers(1, 64))
+def test_f1_lies_between_its_parts(supported: int, more: int, k: int) -> None:
+    n = supported + more
+    found = f1_at(k, supported, n)
+    if not supported:
+        assert found == 0
+    else:
+        parts = (supported / n, min(supported / k, 1))
+        assert min(parts) - 1e-12 <= found <= max(parts) + 1e-12
+
+
+def test_a_sentence_is_factual_if_all_its_claims_are() -> None:
+    assert factual_sentences(row("q", "cwhc", sentences=[0, 0, 1, 1])) == [False, True]
+    unknown = reduce_row({**stored("q"), "claims": [{"text": "a", "label": "correct"}, {"text": "b", "label": "wrong"}]}, {})
+    assert factual_sentences(unknown) == [True, False]  # no sentence is known: each is its own
+
+
+def test_median_is_the_upper_one_of_responses_with_claims() -> None:
+    assert median_claims([row("a", "c"), row("b", "ccc"), row("c", "ccccc"), row("d", "ccccccc"), row("e")]) == 5
+    assert median_claims([row("a")]) is None
+
+
+@pytest.mark.parametrize(
+    ("found", "state"),
+    [
+        (stored("q", "cw"), "scored"),
+        (stored("q", "cf"), "failed"),
+        (stored("q", "c-"), "failed"),  # one claim was not judged
+        (stored("q", "--"), "unverified"),
+        (stored("q"), "no_claims"),
+        (stored("q", text=""), "no_claims"),
+        (stored("q", text="I don't know."), "abstained"),
+        (with_outcome(stored("q", text="I don't know."), "incorrect"), "no_claims"),  # the judge of the outcome decides
+        (with_outcome(stored("q", "cc"), "uncertain"), "abstained"),  # claims in the reasoning, an abstention in the answer
+        (stored("q", "c", error={"stage": "extract", "kind": "x", "message": "", "raw": ""}), "failed"),
+        ({**stored("q"), "claims": [{"text": "a", "label": "nonsense"}]}, "failed"),
+    ],
+)
+def test_states(found: dict[str, Any], state: str) -> None:
+    reduced = reduce_row(found, {})
+    assert reduced.state == state
+    assert bool(reduced.labels) == (state == "scored")
+
+
+def test_sections_select_claims() -> None:
+    found = stored("q", "cw")
+    found["claims"][1]["section"] = "think"
+    assert reduce_row(found, {}, ["body", "answer"]).labels == ("correct",)
+    assert reduce_row(found, {}, ["think"]).labels == ("wrong",)
+
+
+def test_a_file_worked_by_hand(tmp_path: Path) -> None:
+    """Two scored responses (S/n = 3/4 and 1/2), one without claims, one abstention, one failure."""
+    rows = [stored("a", "cccw"), stored("b", "hv"), stored("c"), stored("d", text="I do not know."), stored("e", "cf")]
+    found = report_file(file(tmp_path / "rows.jsonl", rows), k=4, **FAST)
+    assert found["n"] == found["questions"] == 5
+    assert found["excluded"] == {"no_claims": 1, "abstained": 1, "failed": 1, "unverified": 0}
+    value = {name: cell["value"] for name, cell in found.items() if isinstance(cell, dict) and "value" in cell}
+    assert value["responded"] == 0.5  # 2 of the 4 that did not fail
+    assert value["correct"] == 2 and value["incorrect"] == 0.5 and value["vague"] == 0.5
+    assert value["factscore"] == value["precision"] == pytest.approx(0.625)
+    assert value["factscore_penalised"] == pytest.approx((0.75 * math.exp(-1.5) + 0.5 * math.exp(-4)) / 2)
+    assert value["recall@4"] == pytest.approx((3 / 4 + 1 / 4) / 4)
+    assert value["f1@4"] == pytest.approx((0.75 + 1 / 3) / 4)
+    assert found["veriscore_k"] == 4 and value["veriscore"] == value["f1@4"]
+    assert value["fact_per_query"] == 0 and value["fact_per_sentence"] == pytest.approx(4 / 6)
+    assert found["accuracy"]["value"] is None and found["accuracy"]["reason"] == "no response has an outcome"
+
+
+def test_outcomes_and_weights(tmp_path: Path) -> None:
+    """2 right, 1 abstention, 1 wrong; one outcome could not be found."""
+    labels = ["correct", "correct", "uncertain", "incorrect", None]
+    path = file(tmp_path / "rows.jsonl", [with_outcome(stored(f"q{i}"), label) for i, label in enumerate(labels)])
+    found = report_file(path, weights=(1, 0.5, 2), **FAST)
+    assert [found[name]["value"] for name in ("accuracy", "abstention", "hallucination")] == [0.5, 0.25, 0.25]
+    assert found["truthfulness"]["value"] == pytest.approx(0.5 + 0.125 - 0.5)
+    assert found["outcomes"] == {"scored": 4, "failed": 1}
+    assert found["factscore"]["value"] is None and found["responded"]["value"] is None  # nobody looked for claims
+    assert found["factscore"]["reason"] == "no response has claims"
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [],
+        [stored("a")],
+        [stored("a", text="I don't know."), stored("b", text="No idea.")],
+        [stored("a", "f"), stored("b", "cf")],
+        [stored("a", "c")],
+        [stored("a", "--")],
+        [with_outcome(stored("a", text="I don't know."), "uncertain")],
+        [with_outcome(stored("a"), None)],
+    ],
+    ids=["no rows", "no claims", "all abstained", "all failed", "one response", "unverified", "one abstention", "no outcome"],
+)
+def test_nothing_is_ever_nan(rows: list[dict[str, Any]], tmp_path: Path) -> None:
+    path = file(tmp_path / "rows.jsonl", rows)
+    found = compare_files(path, path, **FAST)
+    json.dumps(found, allow_nan=False)
+    cells = [cell for cell in found.values() if isinstance(cell, dict) and "value" in cell]
+    assert len(cells) == 20
+    for cell in (*cells, *found["paired"].values()):
+        undefined = [cell[key] is None for key in cell if key != "reason"]
+        assert all(undefined) == any(undefined) == ("reason" in cell)
+    if not any(row["claims"] for row in rows):
+        assert all(found[name]["value"] is None for name in CLAIM_KEYS)
+
+
+def test_all_abstained_responds_never() -> None:
+    found = summarise([row("a", text="I don't know."), row("b", text="No idea.")], Settings(resamples=100))
+    assert found["responded"]["value"] == 0 and found["recall@32"]["value"] == 0 and found["factscore"]["value"] is None
+
+
+def test_samples_of_a_question_are_drawn_together() -> None:
+    """Ten equal responses to each question say no more than one: the interval must not shrink."""
+    once = [row(f"q{i}", "cccc" if i < 12 else "wwww") for i in range(20)]
+    settings = Settings(seed=3, resamples=500)
+    tenfold = summarise(once * 10, settings)
+    assert tenfold["factscore"] == summarise(once, settings)["factscore"]
+    assert tenfold["n"] == 200 and tenfold["questions"] == 20
+
+
+def test_interval_of_a_share_is_the_binomial_one() -> None:
+    rows = [row(f"q{i}", "c" if i < 60 else "w") for i in range(100)]
+    found = summarise(rows, Settings(seed=1))["factscore"]
+    assert found["value"] == 0.6
+    assert found["low"] == pytest.approx(0.50, abs=0.011) and found["high"] == pytest.approx(0.695, abs=0.011)
+    assert summarise(rows[::-1], Settings(seed=1))["factscore"] == found  # the order of a file does not matter
+
+
+def test_paired_difference_on_common_questions(tmp_path: Path) -> None:
+    """a is right about everything where b is half right; the questions that only one has do not count."""
+    a = file(tmp_path / "a.jsonl", [stored(f"q{i}", "cc") for i in range(8)] + [stored("only-a", "ww")])
+    b = file(tmp_path / "b.jsonl", [stored(f"q{i}", "cw") for i in range(8)] + [stored("only-b", "ww")])
+    found = compare_files(a, b, resamples=400)
+    assert found["common"] == 8
+    assert found["paired"]["factscore"] == {"diff": 0.5, "low": 0.5, "high": 0.5, "p": pytest.approx(2 / 401)}
+    assert found["paired"]["incorrect"]["diff"] == -1
+    assert found["other"]["factscore"]["value"] == pytest.approx(4 / 9)
+    assert found["paired"]["accuracy"]["reason"] == "undefined in one of the files on their common questions"
+
+
+def test_paired_tests_are_antisymmetric_and_blind_to_nothing() -> None:
+    letters = ["ccw", "cww", "ccc", "c", "wv", "hhw", "", "cccc"]
+    a = [row(f"q{i}", text) for i, text in enumerate(letters)]
+    b = [row(f"q{i}", text) for i, text in enumerate(reversed(letters))]
+    settings = Settings(Options(veriscore_k=2), resamples=300)
+    one, two = (compare(*pair, settings)["paired"] for pair in ((a, b), (b, a)))
+    for name in ("factscore", "correct", "recall@32", "responded"):
+        assert one[name]["diff"] == pytest.approx(-two[name]["diff"])
+        assert (one[name]["low"], one[name]["p"]) == (pytest.approx(-two[name]["high"]), pytest.approx(two[name]["p"]))
+        same = compare(a, a, settings)["paired"][name]
+        assert same == {"diff": 0, "low": 0, "high": 0, "p": 1}
+
+
+def test_nothing_in_common_is_said(tmp_path: Path) -> None:
+    a, b = file(tmp_path / "a.jsonl", [stored("a", "c")]), file(tmp_path / "b.jsonl", [stored("b", "c")])
+    found = compare_files(a, b, **FAST)
+    assert found["common"] == 0 and found["paired"]["factscore"]["reason"] == "no question is in both files"
+
+
+def test_veriscore_k_comes_from_the_named_file(tmp_path: Path) -> None:
+    a = file(tmp_path / "a.jsonl", [stored("a", "cccc")])
+    b = file(tmp_path / "b.jsonl", [stored("a", "cc")])
+    alone, beside = report_file(a, reference=b, **FAST), compare_files(a, b, reference=b, **FAST)
+    assert alone["veriscore_k"] == beside["veriscore_k"] == beside["other"]["veriscore_k"] == 2
+    assert alone["veriscore"] == beside["veriscore"] and alone["reference"] == str(b)
+    assert report_file(a, **FAST)["veriscore_k"] == 4
+
+
+def test_over_refusal_counts_abstentions_on_what_was_right_before(tmp_path: Path) -> None:
+    """Before: right on a, b, c (c in 1 of 2 samples), wrong on d. After: abstains on a and d: 1 of 3."""
+    before = [("a", "correct"), ("b", "correct"), ("c", "correct"), ("c", "incorrect"), ("d", "incorrect")]
+    after = [("a", "uncertain"), ("b", "correct"), ("c", "incorrect"), ("d", "uncertain")]
+    paths = [
+        file(tmp_path / name, [with_outcome(stored(question), label) for question, label in rows])
+        for name, rows in (("after.jsonl", after), ("before.jsonl", before))
+    ]
+    assert right_questions(read_rows(paths[1])) == {"a", "b", "c"}
+    assert compare_files(*paths, **FAST)["over_refusal"]["value"] == pytest.approx(1 / 3)
+    assert report_file(paths[0], base=paths[1], **FAST)["over_refusal"]["value"] == pytest.approx(1 / 3)
+    assert "no reference policy" in report_file(paths[0], **FAST)["over_refusal"]["reason"]
+
+
+def test_over_refusal_on_answerable_questions(tmp_path: Path) -> None:
+    """The data set says which questions can be answered, in the record's questions.jsonl."""
+    questions = [Question(str(i), "?", meta={"answerable": i < 2}) for i in range(4)]
+    texts = ["I don't know.", "Paris.", "I don't know.", "Lyon."]
+    feedbacks = [Feedback(Response(f"r{q.id}", q, text)) for q, text in zip(questions, texts, strict=True)]
+    append_feedback(tmp_path / "run", feedbacks)
+    for found in (report_file(tmp_path / "run", **FAST), summarise(rows_of(feedbacks), Settings(resamples=200))):
+        assert found["over_refusal"]["value"] == 0.5
+
+
+def test_feedback_in_memory_is_the_same_as_stored(tmp_path: Path) -> None:
+    claims = tuple(Claim(i, "x", sentence=0) for i in range(2))
+    verdicts = (Verdict("claim:0", "fact", "correct"), Verdict("claim:1", "fact", error=Failure("verify", "x", "")))
+    response = Response("r", Question("q", "?"), "A b.", offsets=((0, 1), (2, 4)), logprobs=(-0.5, -1.0))
+    feedbacks = [Feedback(response, claims=claims, verdicts=verdicts), Feedback(response, claims=claims[:1], verdicts=verdicts)]
+    append_feedback(tmp_path, feedbacks)
+    assert read_rows(tmp_path) == rows_of(feedbacks)
+    assert [found.state for found in rows_of(feedbacks)] == ["failed", "scored"]
+
+
+@pytest.mark.parametrize("line", ['{"response": "x"}', '{"question_id": "q", "claims": [3]}', '{"id": "q", "verdicts": [{}]}'])
+def test_other_files_are_refused(line: str, tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text(json.dumps(stored("q", "c")) + "\n" + line + "\n")
+    with pytest.raises(WorkbenchError, match="row 2 is not a feedback row"):
+        report_file(path)
+    with pytest.raises(WorkbenchError, match="no such file"):
+        report_file(tmp_path / "none.jsonl")
+
+
+@settings(deadline=None)
+@given(st.lists(st.lists(st.sampled_from(LABELS), max_size=6), min_size=1, max_size=6))
+def test_shares_stay_shares(responses: list[list[str]]) -> None:
+    rows = [
+        Row(f"r{i}", f"q{i}", "scored" if labels else "no_claims", tuple(labels), tuple(range(len(labels))))
+        for i, labels in enumerate(responses)
+    ]
+    found = summarise(rows, Settings(resamples=20))
+    for name in ("factscore", "factscore_penalised", "precision", "recall@32", "f1@32", "veriscore", "responded"):
+        cell = found[name]
+        if cell["value"] is not None:
+            assert -1e-9 <= cell["low"] <= cell["high"] <= 1 + 1e-9
+            assert -1e-9 <= cell["value"] <= 1 + 1e-9
+    if found["factscore"]["value"] is not None:
+        assert found["factscore_penalised"]["value"] <= found["factscore"]["value"] + 1e-12

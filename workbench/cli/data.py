@@ -1,0 +1,60 @@
+"""`workbench data …`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import typer
+
+from workbench.cli.frame import Json, app, print_mapping, print_table, show, stdout_kept_clean
+
+data_app = typer.Typer(no_args_is_help=True)
+app.add_typer(
+    data_app,
+    name="data",
+    help="The field's data sets by name, and any file of questions.",
+    epilog="Example: workbench data show questions.csv --map question=prompt,answers=gold",
+)
+
+
+@data_app.command("list", epilog="Example: workbench data list")
+def data_list(as_json: Json = False) -> None:
+    """List the data sets that are known by name, and where each comes from."""
+    from workbench.data.sets import SETS
+
+    rows = [
+        {"name": s.name, "from": f"hf:{s.hub}" if s.hub else s.home, "columns": ", ".join(s.columns[0])} for s in SETS.values()
+    ]
+    show({"data_sets": rows}, as_json, print_mapping)
+
+
+@data_app.command("show", epilog="Example: workbench data show SelfAware.json -n 5 --json")
+def data_show(
+    source: Annotated[str, typer.Argument(metavar="NAME|FILE", help="A data set's name, a file, or hf:owner/name@config.")],
+    split: Annotated[
+        str | None, typer.Option(help="A split of the hub's; of a file: rl, validation or test, by a hash of the ids.")
+    ] = None,
+    count: Annotated[int, typer.Option("-n", "--limit", min=1, help="How many questions to show.")] = 3,
+    mapping: Annotated[
+        str | None, typer.Option("--map", metavar="FIELD=COLUMN,…", help="Which column holds the question, its answers, …")
+    ] = None,
+    schema: Annotated[str | None, typer.Option("--as", metavar="NAME", help="The data set whose schema the file has.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Read a data set or a file, count its questions by kind, and show the first few."""
+    from workbench.data.show import describe
+
+    with stdout_kept_clean():
+        found = describe(source, split, count, mapping, schema)
+    show(found, as_json, _print)
+
+
+def _print(found: Mapping[str, Any]) -> None:
+    shown = [name for name in found if name != "questions"]
+    print_table("", ("", ""), [(name, str(found[name])) for name in shown])
+    rows = [
+        [q["id"], q["kind"], q["text"][:200], " | ".join(q["answers"])[:100], f"{q['title'][:60]} ({len(q['passages'])})"]
+        for q in found["questions"]
+    ]
+    print_table("the first of them", ("id", "kind", "question", "answers", "title (passages)"), rows)

@@ -1,0 +1,113 @@
+"""`workbench metrics`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from workbench.cli.frame import Json, Seed, app, complain, exit_code, print_table, show, stdout_kept_clean
+
+EXAMPLE = "Example: workbench metrics runs/after/rollouts.jsonl runs/before/rollouts.jsonl --json"
+
+
+@app.command("metrics", epilog=EXAMPLE)
+def metrics(
+    feedback: Annotated[Path, typer.Argument(help="JSONL of feedback rows, or a run's folder.")],
+    other: Annotated[
+        Path | None, typer.Argument(help="A second one to compare with: differences are FEEDBACK − OTHER.")
+    ] = None,
+    reference: Annotated[
+        Path | None, typer.Option(help="File whose median number of claims is VeriScore's K (default: FEEDBACK).")
+    ] = None,
+    base: Annotated[
+        Path | None, typer.Option(help="Feedback whose right answers over-refusal is measured on (default: OTHER).")
+    ] = None,
+    preferences: Annotated[Path | None, typer.Option(help="A judge's preferences between both files, in both orders.")] = None,
+    k: Annotated[int, typer.Option(min=1, help="K of recall@K and F1@K.")] = 32,
+    gamma: Annotated[int, typer.Option(min=0, help="Claims below which FactScore's penalty sets in.")] = 10,
+    vague: Annotated[Literal["incorrect", "excluded"], typer.Option(help="How precision counts vague claims.")] = "incorrect",
+    sections: Annotated[
+        list[str] | None, typer.Option("--section", help="Count only claims of this section (think, answer, body); repeatable.")
+    ] = None,
+    confidence: Annotated[
+        str, typer.Option(help='"tokens", or the aspect of the verdicts whose p is the confidence (truth, …).')
+    ] = "tokens",
+    weights: Annotated[str, typer.Option(help="Truthfulness' weights of accuracy, abstention and hallucination.")] = "1,0,1",
+    figures: Annotated[
+        Path | None, typer.Option(help="Folder for RLFH's figures 4 to 9 as HTML: before OTHER, after FEEDBACK.")
+    ] = None,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> int:
+    """Measure the factuality of judged responses, with 95% intervals and paired tests."""
+    from workbench.metrics import compare_files
+
+    with stdout_kept_clean():
+        result = compare_files(
+            feedback, other, reference=reference, base=base, preferences=preferences, k=k, gamma=gamma, vague=vague,
+            sections=sections or (), confidence=confidence, weights=_weights(weights), seed=seed,
+        )  # fmt: skip
+        if figures is not None:
+            result["figures"] = _figures(feedback, other, figures, sections or ())
+    show(result, as_json, _print)
+    return exit_code(result)
+
+
+def _weights(text: str) -> tuple[float, ...]:
+    try:
+        found = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        found = ()
+    if len(found) != 3 or not all(abs(value) < float("inf") for value in found):
+        raise typer.BadParameter(f"'{text}' is not three numbers such as 1,0,1", param_hint="--weights")
+    return found
+
+
+def _figures(feedback: Path, other: Path | None, folder: Path, sections: Any) -> list[str]:
+    from workbench.metrics import read_rows
+    from workbench.plots_rlfh import figures
+
+    if other is None:
+        raise typer.BadParameter(
+            "the figures compare two files: name OTHER, the feedback before training", param_hint="--figures"
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    drawn = figures(read_rows(other, sections), read_rows(feedback, sections))
+    for name, figure in drawn.items():
+        figure.write_html(folder / f"{name}.html", include_plotlyjs="directory")
+    return [str(folder / f"{name}.html") for name in drawn]
+
+
+def _print(result: Mapping[str, Any]) -> None:
+    other, tests = result.get("other", {}), result.get("paired", {})
+    names = [name for name, cell in result.items() if isinstance(cell, Mapping) and "value" in cell]
+    title = f"{result['n']} responses to {result['questions']} questions; VeriScore's K is {result['veriscore_k']}"
+    columns = ("metric", "value", "other", "difference [95%]", "p") if other else ("metric", "value [95%]")
+    rows: list[tuple[str, ...]] = []
+    for name in names:
+        if other:
+            test = tests.get(name, {})
+            p = "–" if test.get("p") is None else f"{test['p']:.3f}"
+            values = (_value(result[name]), _value(other.get(name, {})))
+            rows.append((name, *values, _value(test, "diff") + _interval(test), p))
+        else:
+            rows.append((name, _value(result[name]) + _interval(result[name])))
+    print_table(title, columns, rows)
+    counts = [("", result), *((("other", other),) if other else ())]
+    print_table("left out of the claim metrics", ("file", *result["excluded"]), [
+        (name, *(str(count) for count in found["excluded"].values())) for name, found in counts
+    ])  # fmt: skip
+    for name in names:
+        if reason := result[name].get("reason"):
+            complain(f"{name}: {reason}")
+
+
+def _value(cell: Mapping[str, Any], key: str = "value") -> str:
+    return "–" if cell.get(key) is None else f"{cell[key]:.3f}"
+
+
+def _interval(cell: Mapping[str, Any]) -> str:
+    return "" if cell.get("low") is None else f" [{cell['low']:.3f}, {cell['high']:.3f}]"

@@ -1,0 +1,32 @@
+"""Records of a data set on the Hugging Face hub: the one place of this package that may reach a network, and only when a
+data set is named."""
+
+from __future__ import annotations
+
+from workbench.data.files import Records
+from workbench.types import WorkbenchError
+
+SECONDS = 10  # to wait for the hub before saying that it is not there
+
+
+def read_hub(repository: str, config: str | None, split: str, name: str, file: str | None = None) -> Records:
+    """The records of one split; downloaded once and kept in the hub's cache. `HF_HUB_OFFLINE=1` uses the cache alone.
+
+    Raises:
+        WorkbenchError: the hub cannot be reached, or has no such data set or split; within `SECONDS`, without retries.
+    """
+    from huggingface_hub import HfApi, constants
+
+    try:
+        if not constants.HF_HUB_OFFLINE:  # the loader would try again for half a minute before it gives up
+            HfApi().dataset_info(repository, timeout=SECONDS)
+        import datasets
+
+        rows = datasets.load_dataset(repository, config, split=split, **({"data_files": file} if file else {}))
+        return [(f"{name}: row {number}", dict(row)) for number, row in enumerate(rows, start=1)]
+    except Exception as error:  # of the hub's, the loader's or the network's many kinds; none is the workbench's fault
+        said = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
+        raise WorkbenchError(
+            f"cannot load {name} from the hub ({repository}, split '{split}'): {said}; "
+            "without a network, name a local file of it"
+        ) from error

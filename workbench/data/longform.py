@@ -1,0 +1,41 @@
+"""Readers of data sets whose answers are long: no gold answers, at best a reference in `meta`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from workbench.data.record import passages, strings
+from workbench.types import Question
+
+Record = Mapping[str, Any]
+
+
+def factscore_bios(record: Record) -> Iterator[Question]:
+    """FActScore's biographies (arXiv 2305.14251): the labelled files (`topic`, `input`) or a text file of names."""
+    topic = str(record["topic"] if "topic" in record else record["text"]).strip()
+    asked = str(record.get("input") or f"Tell me a bio of {topic}.").removeprefix("Question:").strip()
+    rarity, region = (*(record.get("cat") or ()), None, None)[:2]
+    meta = {key: value for key, value in (("rarity", rarity), ("region", region)) if value}
+    yield Question("", asked, title=topic, kind="biography", meta=meta)
+
+
+def longfact(record: Record) -> Iterator[Question]:
+    """LongFact (arXiv 2403.18802). Its canary asks to keep it out of training: `evaluation_only`."""
+    yield Question("", str(record["prompt"]).strip(), kind="long_form")
+
+
+def eli5(record: Record) -> Iterator[Question]:
+    """ELI5 (arXiv 1907.09190): the title with its text as the question, the answer with the highest score as reference."""
+    found = record["answers"]
+    texts, scores = (found.get("text") or (), found.get("score") or ()) if isinstance(found, Mapping) else ((), ())
+    best = max(zip(scores, texts, strict=True), key=lambda item: item[0])[1] if texts else None
+    text = "\n\n".join(strings([record["title"], record.get("selftext")]))
+    meta = {"reference": best} if best else {}
+    yield Question(str(record.get("q_id") or ""), text, kind="long_form", meta=meta)
+
+
+def webglm_qa(record: Record) -> Iterator[Question]:
+    """WebGLM-QA (arXiv 2306.07906): a question, the references to be shown, and an answer that cites them."""
+    shown = passages(list(strings(record["references"])))
+    yield Question("", str(record["question"]).strip(), passages=shown, kind="long_form", meta={"reference": record["answer"]})

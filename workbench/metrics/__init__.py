@@ -1,0 +1,46 @@
+"""Factuality metrics: arithmetic on graded responses, with intervals over questions and paired tests.
+
+* `outcomes`: accuracy, abstention, hallucination and truthfulness of graded answers.
+* `rows`: a stored feedback row reduced to what a metric needs.
+* `claims`: FactScore, precision, recall@K, F1@K, VeriScore, facts per query and per sentence.
+* `confidence`: risk–coverage, AURC and AUROC.
+* `preferences`: win rate with the order swapped.
+* `report`: every metric of one file, or of two with paired tests.
+* `distributions`: the tables behind RLFH's figures 4 to 9.
+
+What is undefined is null with a reason, never 0 and never NaN; what failed is counted, and left out.
+"""
+
+from workbench.metrics.outcomes import (
+    RATES,
+    RESAMPLES,
+    WEIGHTS,
+    breakdown,
+    oracle_truthfulness,
+    outcome_of,
+    paired_difference,
+    rates,
+    share_of_oracle,
+    table,
+)
+from workbench.metrics.report import compare_files, report_file, summarise
+from workbench.metrics.rows import Row, read_rows, rows_of
+
+__all__ = [
+    "RATES",
+    "RESAMPLES",
+    "WEIGHTS",
+    "Row",
+    "breakdown",
+    "compare_files",
+    "oracle_truthfulness",
+    "outcome_of",
+    "paired_difference",
+    "rates",
+    "read_rows",
+    "report_file",
+    "rows_of",
+    "share_of_oracle",
+    "summarise",
+    "table",
+]

@@ -1,0 +1,121 @@
+"""Percentile bootstraps over questions for ratios of sums, alone and paired."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from workbench.metrics.confidence import Ranked, areas
+
+if TYPE_CHECKING:
+    import numpy as np
+
+CELLS = 1_000_000  # resampling weights held at once
+AREAS = ("aurc", "auroc")
+
+
+@dataclass(frozen=True)
+class Sums:
+    """What each question adds to each metric: numerator and denominator, both (questions, metrics)."""
+
+    questions: tuple[str, ...]
+    names: tuple[str, ...]
+    top_QM: np.ndarray
+    bottom_QM: np.ndarray
+
+
+def collect(terms: Sequence[tuple[str, Mapping[str, tuple[float, float]]]], names: Sequence[str]) -> Sums:
+    """Add up `(question, {metric: (numerator, denominator)})` by question; questions are sorted, so order does not matter."""
+    import numpy as np
+
+    questions = sorted({question for question, _ in terms})
+    position = {question: row for row, question in enumerate(questions)}
+    column = {name: number for number, name in enumerate(names)}
+    top_QM, bottom_QM = (np.zeros((len(questions), len(names))) for _ in range(2))
+    for question, found in terms:
+        for name, (top, bottom) in found.items():
+            top_QM[position[question], column[name]] += top
+            bottom_QM[position[question], column[name]] += bottom
+    return Sums(tuple(questions), tuple(names), top_QM, bottom_QM)
+
+
+def evaluate(sums: Sums, answers: Ranked, weights_RQ: np.ndarray | None = None) -> np.ndarray:
+    """(R, metrics + 2): each ratio, then AURC and AUROC, with question q counted `weights_RQ[r, q]` times."""
+    import numpy as np
+
+    weights_RQ = np.ones((1, len(sums.questions))) if weights_RQ is None else weights_RQ
+    top_RM, bottom_RM = weights_RQ @ sums.top_QM, weights_RQ @ sums.bottom_QM
+    ratios_RM = np.divide(top_RM, bottom_RM, out=np.full(top_RM.shape, np.nan), where=bottom_RM > 0)
+    position = {question: row for row, question in enumerate(sums.questions)}
+    index_N = [position[question] for question in answers.questions]
+    return np.column_stack([ratios_RM, *areas(answers, weights_RQ[:, index_N])])
+
+
+def draws(questions: int, answers: int, resamples: int, seed: int) -> Iterator[np.ndarray]:
+    """(R, questions) weights, in pieces that fit into memory: how often each question is drawn."""
+    import numpy as np
+
+    generator = np.random.default_rng(seed)
+    rows = max(1, CELLS // max(1, questions, answers))
+    for start in range(0, resamples, rows):
+        yield generator.multinomial(questions, [1 / questions] * questions, size=min(rows, resamples - start)).astype(float)
+
+
+def intervals(sums: Sums, answers: Ranked, resamples: int, seed: int) -> dict[str, dict[str, float | None]]:
+    """`{value, low, high}` of each metric: the 95 % percentile interval; None where nothing defines it."""
+    import numpy as np
+
+    names = (*sums.names, *AREAS)
+    if not sums.questions:
+        return {name: {"value": None, "low": None, "high": None} for name in names}
+    values = evaluate(sums, answers)[0]
+    pieces = draws(len(sums.questions), len(answers.right), resamples, seed)
+    drawn_RM = np.concatenate([evaluate(sums, answers, weights_RQ) for weights_RQ in pieces])
+    return {name: {"value": number(values[i]), **_percentiles(drawn_RM[:, i], values[i])} for i, name in enumerate(names)}
+
+
+def paired(a: tuple[Sums, Ranked], b: tuple[Sums, Ranked], resamples: int, seed: int) -> dict[str, dict[str, float | None]]:
+    """`{diff, low, high, p}` of each metric, a minus b; both hold the same questions, which are drawn together.
+
+    `p` is two-sided: twice the share of resamples on the far side of 0, at least 2/(resamples + 1).
+    """
+    import numpy as np
+
+    assert a[0].questions == b[0].questions, (len(a[0].questions), len(b[0].questions))
+    names = (*a[0].names, *AREAS)
+    if not a[0].questions:
+        return {name: {"diff": None, "low": None, "high": None, "p": None} for name in names}
+    diffs = (evaluate(*a) - evaluate(*b))[0]
+    pieces = draws(len(a[0].questions), max(len(a[1].right), len(b[1].right)), resamples, seed)
+    drawn_RM = np.concatenate([evaluate(*a, weights_RQ) - evaluate(*b, weights_RQ) for weights_RQ in pieces])
+    return {
+        name: {"diff": number(diffs[i]), **_percentiles(drawn_RM[:, i], diffs[i]), "p": _p_value(drawn_RM[:, i], diffs[i])}
+        for i, name in enumerate(names)
+    }
+
+
+def _percentiles(drawn_R: Any, value: float) -> dict[str, float | None]:
+    import numpy as np
+
+    known = drawn_R[~np.isnan(drawn_R)]
+    if np.isnan(value) or not len(known):
+        return {"low": None, "high": None}
+    low, high = np.percentile(known, [2.5, 97.5])
+    return {"low": float(low), "high": float(high)}
+
+
+def _p_value(drawn_R: Any, value: float) -> float | None:
+    import numpy as np
+
+    known = drawn_R[~np.isnan(drawn_R)]
+    if np.isnan(value) or not len(known):
+        return None
+    # Sums of floats leave crumbs: a difference this small is none.
+    tail = min((known <= 1e-12).sum(), (known >= -1e-12).sum())
+    return min(1.0, 2 * (int(tail) + 1) / (len(known) + 1))
+
+
+def number(value: Any) -> float | None:
+    """A plain float, or None for NaN: JSON has none."""
+    return None if value is None or value != value else float(value)

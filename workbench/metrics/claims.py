@@ -1,0 +1,97 @@
+"""Claim metrics of one response: a value and a weight for each, so that a file's value is a ratio of sums.
+
+Labels: correct and hedged_correct are supported; wrong and hedged_wrong are incorrect; vague is neither, and counts as
+not supported in every precision (`vague="excluded"` leaves it out of them). With S of n claims supported:
+
+    FactScore    S/n, averaged over the responses with claims (Min et al. 2023, arXiv 2305.14251, section 3)
+    penalised    S/n · exp(1 − γ/n) where n < γ (their released scorer; γ = 10)
+    precision    S/n, as SAFE (arXiv 2403.18802, section 5) and VeriScore (arXiv 2406.19276, section 3.3) have it
+    recall@K     min(S/K, 1)
+    F1@K         their harmonic mean, 0 where S = 0
+    VeriScore    F1@K, K being the median number of claims of a response
+
+Recall and F1 are 0 for a response without claims, and an abstention is one: they are averages over every response that
+did not fail (KLCF, appendix A.4.2). FactScore and precision are undefined there and leave it out *(ours)*.
+Fact per query and per sentence follow FoRAG (arXiv 2406.13779, section 4.1): a response is factual if all its
+sentences are, a sentence if all its claims are supported, and only sentences with claims count *(ours)*.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from workbench.metrics.rows import SUPPORTED, Row
+
+Term = tuple[float, float]  # what a response adds to a metric's numerator and denominator
+
+CLAIM_METRICS = (
+    "correct", "incorrect", "vague", "claims", "responded", "factscore", "factscore_penalised", "precision",
+    "fact_per_query", "fact_per_sentence",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Options:
+    k: int = 32
+    gamma: int = 10
+    vague: str = "incorrect"  # or "excluded"
+    veriscore_k: int | None = None
+
+
+def penalty(n: int, gamma: int = 10) -> float:
+    """What multiplies the precision of a response with `n` claims: exp(1 − γ/n) below γ, else 1."""
+    return math.exp(1 - gamma / n) if 0 < n < gamma else 1.0
+
+
+def recall_at(k: int, supported: int) -> float:
+    return min(supported / k, 1.0)
+
+
+def f1_at(k: int, supported: int, n: int) -> float:
+    """The harmonic mean of S/n and min(S/K, 1); 0 where nothing is supported."""
+    if not supported:
+        return 0.0
+    precision, recall = supported / n, recall_at(k, supported)
+    return 2 * precision * recall / (precision + recall)
+
+
+def median_claims(rows: Iterable[Row]) -> int | None:
+    """VeriScore's K: the median number of claims of a response that makes any, the upper one of two; None without claims."""
+    counts = sorted(len(row.labels) for row in rows if row.labels)
+    return counts[len(counts) // 2] if counts else None
+
+
+def claim_terms(row: Row, options: Options) -> Mapping[str, Term]:
+    """What one response adds to each claim metric; nothing where it failed."""
+    if row.state in ("failed", "unverified"):
+        return {}
+    counted = row.labels if options.vague == "incorrect" else tuple(label for label in row.labels if label != "vague")
+    supported, n = row.supported, len(counted)
+    terms: dict[str, Term] = {"responded": (float(row.state == "scored"), 1.0)}
+    terms[f"recall@{options.k}"] = (recall_at(options.k, supported), 1.0)
+    terms[f"f1@{options.k}"] = (f1_at(options.k, supported, n), 1.0)
+    if options.veriscore_k:
+        terms["veriscore"] = (f1_at(options.veriscore_k, supported, n), 1.0)
+    if row.state != "scored":
+        return terms
+    terms |= {"correct": (supported, 1.0), "incorrect": (row.wrong, 1.0), "claims": (len(row.labels), 1.0)}
+    terms["vague"] = (row.labels.count("vague"), 1.0)
+    if n:
+        precision = supported / n
+        terms |= {"factscore": (precision, 1.0), "precision": (precision, 1.0)}
+        terms["factscore_penalised"] = (penalty(n, options.gamma) * precision, 1.0)
+    factual = factual_sentences(row)
+    terms["fact_per_query"] = (float(all(factual)), 1.0)
+    terms["fact_per_sentence"] = (float(sum(factual)), float(len(factual)))
+    return terms
+
+
+def factual_sentences(row: Row) -> list[bool]:
+    """For each sentence that makes claims, whether all of them are supported; a claim of no known sentence is its own."""
+    sentences: dict[object, bool] = {}
+    for position, (label, sentence) in enumerate(zip(row.labels, row.sentences, strict=True)):
+        key = ("claim", position) if sentence is None else sentence
+        sentences[key] = sentences.get(key, True) and label in SUPPORTED
+    return list(sentences.values())

@@ -1,0 +1,113 @@
+"""Does confidence tell right from wrong? Risk–coverage, AURC and AUROC, with resampling weights.
+
+Answers are taken in order of falling confidence; after k of them the coverage is k/n and the risk is the share of wrong
+ones among the k. AURC is the mean risk over k = 1 … n (Geifman et al. 2019, arXiv 1805.08206, section 3). AUROC is the
+probability that a right answer is more confident than a wrong one, a tie counting half. Among equal confidences every
+order is equally likely and the expectation is taken, so that nothing depends on the order of a file *(ours)*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from workbench.metrics.rows import SUPPORTED, Row
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """Judged answers (or claims) with a confidence, most confident first; `starts` are where equal confidences begin."""
+
+    questions: tuple[str, ...]
+    confidences: tuple[float, ...]
+    right: tuple[bool, ...]
+    starts: tuple[int, ...]
+
+
+def ranked(rows: Sequence[Row]) -> Ranked:
+    """Every answer that was judged right or wrong and has a confidence; an abstention is no answer.
+
+    Where no response as a whole has a confidence and an outcome, the claims are taken: right means supported.
+    """
+    found = [
+        (row.question_id, row.confidence, row.outcome == "correct")
+        for row in rows
+        if row.confidence is not None and row.outcome in ("correct", "incorrect")
+    ]
+    if not found:
+        found = [
+            (row.question_id, p, label in SUPPORTED)
+            for row in rows
+            for label, p in zip(row.labels, row.claim_confidence, strict=False)  # () = none has one
+            if p is not None
+        ]
+    found.sort(key=lambda item: (-item[1], item[0], item[2]))
+    starts = tuple(i for i, item in enumerate(found) if i == 0 or item[1] != found[i - 1][1])
+    questions, confidences, right = zip(*found, strict=True) if found else ((), (), ())
+    return Ranked(questions, confidences, right, starts)
+
+
+def restrict(answers: Ranked, questions: set[str]) -> Ranked:
+    """The answers to some questions only."""
+    keep = [i for i, question in enumerate(answers.questions) if question in questions]
+    confidences = tuple(answers.confidences[i] for i in keep)
+    return Ranked(
+        tuple(answers.questions[i] for i in keep),
+        confidences,
+        tuple(answers.right[i] for i in keep),
+        tuple(i for i, p in enumerate(confidences) if i == 0 or p != confidences[i - 1]),
+    )
+
+
+def risk_coverage(answers: Ranked, points: int = 100) -> list[dict[str, float]]:
+    """At most `points` points `{coverage, risk, threshold}` of the curve, each at the end of a run of equal confidences."""
+    n = len(answers.right)
+    ends = [*answers.starts[1:], n] if n else []
+    chosen = sorted({ends[round(i * (len(ends) - 1) / max(1, points - 1))] for i in range(points)}) if ends else []
+    wrong = [0]
+    for right in answers.right:
+        wrong.append(wrong[-1] + (not right))
+    return [{"coverage": k / n, "risk": wrong[k] / k, "threshold": answers.confidences[k - 1]} for k in chosen]
+
+
+def areas(answers: Ranked, weights_RN: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """(R,) AURC and (R,) AUROC, each answer counted `weights_RN[r]` times (once by default); NaN where undefined."""
+    import numpy as np
+
+    n = len(answers.right)
+    if not n:
+        rows = 1 if weights_RN is None else len(weights_RN)
+        return np.full(rows, np.nan), np.full(rows, np.nan)
+    weights_RN = np.ones((1, n)) if weights_RN is None else weights_RN
+    right_N = np.array(answers.right, dtype=float)
+    right_RG = np.add.reduceat(weights_RN * right_N, answers.starts, axis=1)
+    wrong_RG = np.add.reduceat(weights_RN * (1 - right_N), answers.starts, axis=1)
+    return _aurc(right_RG, wrong_RG), _auroc(right_RG, wrong_RG)
+
+
+def _aurc(right_RG: Any, wrong_RG: Any) -> Any:
+    import numpy as np
+
+    size_RG = right_RG + wrong_RG
+    before_RG = np.cumsum(size_RG, axis=1) - size_RG  # how many answers are more confident
+    errors_RG = np.cumsum(wrong_RG, axis=1) - wrong_RG
+    rate_RG = np.divide(wrong_RG, size_RG, out=np.zeros_like(size_RG), where=size_RG > 0)
+    total_R = size_RG.sum(axis=1)
+    harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, int(total_R.max(initial=0)) + 1))])
+    steps_RG = harmonic[(before_RG + size_RG).astype(int)] - harmonic[before_RG.astype(int)]
+    # The j-th of a run of m equals has expected risk (E + jρ)/(k + j), which sums to ρm + (E − ρk)(H(k+m) − H(k)).
+    area_R = (rate_RG * size_RG + (errors_RG - rate_RG * before_RG) * steps_RG).sum(axis=1)
+    return np.divide(area_R, total_R, out=np.full(len(area_R), np.nan), where=total_R > 0)
+
+
+def _auroc(right_RG: Any, wrong_RG: Any) -> Any:
+    import numpy as np
+
+    below_RG = wrong_RG.sum(axis=1, keepdims=True) - np.cumsum(wrong_RG, axis=1)
+    wins_R = (right_RG * (below_RG + wrong_RG / 2)).sum(axis=1)
+    pairs_R = right_RG.sum(axis=1) * wrong_RG.sum(axis=1)
+    return np.divide(wins_R, pairs_R, out=np.full(len(wins_R), np.nan), where=pairs_R > 0)

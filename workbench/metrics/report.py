@@ -1,0 +1,200 @@
+"""Every metric of one feedback file, and of two with paired tests: what `workbench metrics` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from workbench.metrics.bootstrap import AREAS, Sums, collect, intervals, paired
+from workbench.metrics.claims import CLAIM_METRICS, Options, claim_terms, median_claims
+from workbench.metrics.confidence import Ranked, ranked, restrict, risk_coverage
+from workbench.metrics.outcomes import RATES, RESAMPLES, WEIGHTS
+from workbench.metrics.preferences import read_preferences, wins
+from workbench.metrics.rows import Row, read_rows
+from workbench.types import WorkbenchError
+
+Terms = list[tuple[str, dict[str, tuple[float, float]]]]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a report is computed with; `options` are those of the claim metrics."""
+
+    options: Options = field(default_factory=Options)
+    weights: Sequence[float] = WEIGHTS
+    seed: int = 0
+    resamples: int = RESAMPLES
+    right_before: frozenset[str] | None = None  # questions that the reference policy answers right; None = no such file
+
+
+def report_file(feedback: Path | str, **settings: Any) -> dict[str, Any]:
+    """`compare_files` for one file."""
+    return compare_files(feedback, None, **settings)
+
+
+def compare_files(
+    feedback: Path | str,
+    other: Path | str | None = None,
+    *,
+    reference: Path | str | None = None,
+    base: Path | str | None = None,
+    preferences: Path | str | None = None,
+    k: int = 32,
+    gamma: int = 10,
+    vague: str = "incorrect",
+    sections: Sequence[str] = (),
+    confidence: str = "tokens",
+    weights: Sequence[float] = WEIGHTS,
+    seed: int = 0,
+    resamples: int = RESAMPLES,
+) -> dict[str, Any]:
+    """Every metric of `feedback`; with `other`, the same of that file and paired differences, `feedback` minus `other`.
+
+    Args:
+        feedback, other: JSONL files of feedback rows, or folders of runs.
+        reference: the file whose median number of claims is VeriScore's K (by default `feedback` itself). Name one and
+            adding another model to a comparison changes nothing.
+        base: feedback of the policy whose right answers over-refusal is measured on (by default `other`).
+        preferences: a judge's preferences between the two files, each pair in both orders (see `preferences`).
+        k: K of recall@K and F1@K.
+        gamma: the number of claims below which FactScore's penalty sets in.
+        vague: "incorrect" counts vague claims in precision's denominator, "excluded" does not.
+        sections: count only claims of these sections of a response.
+        confidence: "tokens", or the aspect of verdicts whose `p` is the confidence.
+        weights: of accuracy, abstention and hallucination in truthfulness (TruthRL, arXiv 2509.25760, section 2.1).
+
+    Raises:
+        WorkbenchError: a file is missing or is not feedback, or a setting is out of range.
+    """
+    if k < 1 or gamma < 0 or vague not in ("incorrect", "excluded"):
+        raise WorkbenchError(
+            f"k={k}, gamma={gamma}, vague={vague}: k is at least 1, gamma at least 0, vague incorrect or excluded"
+        )
+
+    def read(path: Path | str) -> list[Row]:
+        return read_rows(path, sections, confidence)
+
+    rows = read(feedback)
+    others = read(other) if other is not None else None
+    baseline = read(base) if base is not None else others
+    known = read(reference) if reference is not None else rows
+    options = Options(k, gamma, vague, median_claims(known))
+    settings = Settings(options, tuple(weights), seed, resamples, None if baseline is None else right_questions(baseline))
+    result = summarise(rows, settings)
+    result["reference"] = str(reference if reference is not None else feedback)
+    if preferences is not None:
+        result |= win_rate(read_preferences(preferences), settings)
+    if others is not None:
+        result["other"] = summarise(others, settings)
+        result |= compare(rows, others, settings)
+    return result
+
+
+def summarise(rows: Sequence[Row], settings: Settings | None = None) -> dict[str, Any]:
+    """`{n, questions, excluded, <metric>: {value, low, high}, …}` of one file's rows.
+
+    `n` counts responses, and so does `excluded`; intervals are 95 % bootstraps over questions. A metric that is undefined
+    has null values and a `reason`.
+    """
+    settings = settings or Settings()
+    if settings.options.veriscore_k is None:
+        settings = replace(settings, options=replace(settings.options, veriscore_k=median_claims(rows)))
+    sums, answers = _sums(rows, settings), ranked(rows)
+    found = intervals(sums, answers, settings.resamples, settings.seed)
+    states = [row.state for row in rows]
+    excluded = {state: states.count(state) for state in ("no_claims", "abstained", "failed", "unverified")}
+    outcomes = {"scored": sum(row.outcome is not None for row in rows), "failed": sum(row.outcome_failed for row in rows)}
+    result: dict[str, Any] = {"n": len(rows), "questions": len(sums.questions), "excluded": excluded, "outcomes": outcomes}
+    for name, cell in found.items():
+        result[name] = cell if cell["value"] is not None else {**cell, "reason": _reason(name, rows, settings)}
+    result |= {"k": settings.options.k, "gamma": settings.options.gamma, "veriscore_k": settings.options.veriscore_k}
+    return result | {"risk_coverage": risk_coverage(answers)}
+
+
+def compare(rows: Sequence[Row], others: Sequence[Row], settings: Settings) -> dict[str, Any]:
+    """`{common, paired: {metric: {diff, low, high, p}}}` on the questions that both files have."""
+    common = {row.question_id for row in rows} & {row.question_id for row in others}
+    sides = []
+    for side in (rows, others):
+        kept = [row for row in side if row.question_id in common]
+        sides.append((_sums(kept, settings, common), restrict(ranked(side), common)))
+    found = paired(sides[0], sides[1], settings.resamples, settings.seed)
+    reason = "undefined in one of the files on their common questions" if common else "no question is in both files"
+    return {
+        "common": len(common),
+        "paired": {n: cell if cell["diff"] is not None else {**cell, "reason": reason} for n, cell in found.items()},
+    }
+
+
+def win_rate(preferences: Sequence[Mapping[str, Any]], settings: Settings) -> dict[str, Any]:
+    """`win_rate` of the first file (ties count half), `order_agreement`, and how many pairs lack one of the two orders."""
+    won, incomplete = wins(preferences)
+    terms = [(q, {"win_rate": (win, 1.0), "order_agreement": (float(agree), 1.0)}) for q, (win, agree) in won.items()]
+    sums = collect(terms, ("win_rate", "order_agreement"))
+    found = intervals(sums, Ranked((), (), (), ()), settings.resamples, settings.seed)
+    cells: dict[str, Any] = {name: found[name] for name in sums.names}
+    if not won:
+        cells = {name: {**cell, "reason": "no pair was judged in both orders"} for name, cell in cells.items()}
+    return cells | {"pairs": {"n": len(won), "incomplete": incomplete}}
+
+
+def right_questions(rows: Sequence[Row]) -> frozenset[str]:
+    """The questions that at least half of a policy's scored responses answer right."""
+    counts: dict[str, list[bool]] = {}
+    for row in rows:
+        if row.outcome is not None:
+            counts.setdefault(row.question_id, []).append(row.outcome == "correct")
+    return frozenset(question for question, right in counts.items() if 2 * sum(right) >= len(right))
+
+
+def _sums(rows: Sequence[Row], settings: Settings, questions: set[str] | None = None) -> Sums:
+    options = settings.options
+    names = (*CLAIM_METRICS, f"recall@{options.k}", f"f1@{options.k}", "veriscore", *RATES, "over_refusal")
+    # Rows that only have outcomes were never looked at for claims: "no claims" would be a statement about nothing.
+    extracted = any(row.extracted for row in rows) or not any(row.outcome or row.outcome_failed for row in rows)
+    terms: Terms = [(row.question_id, _terms(row, settings, extracted)) for row in rows]
+    return collect([*terms, *((question, {}) for question in questions or ())], names)
+
+
+def _terms(row: Row, settings: Settings, extracted: bool) -> dict[str, tuple[float, float]]:
+    terms = dict(claim_terms(row, settings.options)) if extracted else {}
+    if row.outcome is not None:
+        shares = [float(row.outcome == label) for label in ("correct", "uncertain", "incorrect")]
+        w1, w2, w3 = settings.weights
+        truthfulness = w1 * shares[0] + w2 * shares[1] - w3 * shares[2]
+        terms |= {name: (value, 1.0) for name, value in zip(RATES, [*shares, truthfulness], strict=True)}
+    if row.state != "failed" and _should_answer(row, settings):
+        terms["over_refusal"] = (float(row.state == "abstained"), 1.0)
+    return terms
+
+
+def _should_answer(row: Row, settings: Settings) -> bool:
+    """Over-refusal counts abstentions *(ours)* on questions that the reference policy answers right or, without one, on
+    questions that their data set calls answerable."""
+    if settings.right_before is not None:
+        return row.question_id in settings.right_before
+    return bool(row.answerable)
+
+
+def _reason(name: str, rows: Sequence[Row], settings: Settings) -> str:
+    if not rows:
+        return "the file has no rows"
+    if name in RATES:
+        return "no response has an outcome"
+    if name == "over_refusal":
+        known = settings.right_before is not None
+        return (
+            "the reference policy answers none of the questions right"
+            if known
+            else "no reference policy, and no question is marked answerable"
+        )
+    if name in AREAS:
+        return "no judged answer has a confidence" if name == "aurc" else "needs a right and a wrong answer with confidences"
+    states = {row.state for row in rows}
+    if states == {"failed"}:
+        return "every row failed"
+    if "unverified" in states and "scored" not in states:
+        return "no claim has a verdict on its truth"
+    return "no response has claims"

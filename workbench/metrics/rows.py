@@ -1,0 +1,210 @@
+"""A stored feedback row, reduced to what the metrics need of it: labels, sentences, outcome, confidence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from workbench.answers import final_answer, is_abstention
+from workbench.jsonl import iter_rows
+from workbench.types import Feedback, WorkbenchError
+from workbench.verify import OUTCOMES
+
+SUPPORTED = ("correct", "hedged_correct")
+WRONG = ("hedged_wrong", "wrong")
+LABELS = (*SUPPORTED, "vague", *WRONG)
+STATES = ("scored", "no_claims", "abstained", "failed", "unverified")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One response. `labels[i]` and `sentences[i]` are claim i's label and sentence (None = not known).
+
+    `state` says whether claim metrics count it:
+
+    * `failed`: the row, its extraction or the verdict on one of its claims failed. One unknown label would bias every
+      rate of the row, so the whole row is left out.
+    * `abstained`: its outcome is `uncertain` or, without an outcome, its text declines to answer. It is a refusal even
+      where claims were found in it (in its reasoning, say).
+    * `no_claims`: it answers, and makes no claim.
+    * `unverified`: it has claims, and nobody was asked whether they are facts.
+    * `scored`: every claim has a label.
+    """
+
+    id: str
+    question_id: str
+    state: str
+    labels: tuple[str, ...] = ()
+    sentences: tuple[int | None, ...] = ()
+    outcome: str | None = None
+    outcome_failed: bool = False
+    confidence: float | None = None  # of the response
+    claim_confidence: tuple[float | None, ...] = ()  # of each claim
+    answerable: bool | None = None
+    step: int | None = None
+    extracted: bool = False  # sentences or claims were found, so an extractor has run
+
+    @property
+    def supported(self) -> int:
+        return sum(label in SUPPORTED for label in self.labels)
+
+    @property
+    def wrong(self) -> int:
+        return sum(label in WRONG for label in self.labels)
+
+    @property
+    def accuracy(self) -> float | None:
+        """The share of its claims that are supported; None without claims."""
+        return self.supported / len(self.labels) if self.labels else None
+
+
+def read_rows(path: Path | str, sections: Sequence[str] = (), confidence: str = "tokens") -> list[Row]:
+    """Read the feedback in a JSONL file, or a run's folder, one row at a time; only the reduced rows are kept.
+
+    Args:
+        sections: count only claims of these sections ("think", "answer", "body"); by default all that were extracted.
+        confidence: "tokens" for the mean probability of the answer's tokens, or the aspect of the verdicts whose `p` is
+            to be read as a confidence ("truth", "factuality", …).
+
+    `questions.jsonl` beside the file, where there is one, says which questions are answerable.
+
+    Raises:
+        WorkbenchError: there is no such file, or a line is not a feedback row.
+    """
+    path = Path(path)
+    file = path / "rollouts.jsonl" if path.is_dir() else path
+    answerable = _answerable(file.with_name("questions.jsonl"))
+    rows = []
+    for number, stored in enumerate(iter_rows(file), start=1):
+        try:
+            rows.append(reduce_row(stored, answerable, sections, confidence))
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise WorkbenchError(
+                f"{file}: row {number} is not a feedback row as `workbench score` writes it: {error!r}"
+            ) from error
+    return rows
+
+
+def rows_of(feedbacks: Iterable[Feedback], sections: Sequence[str] = (), confidence: str = "tokens") -> list[Row]:
+    """Feedback in memory as rows."""
+    reduced = []
+    for feedback in feedbacks:
+        question = feedback.response.question
+        flag = _flag(question.meta)
+        answerable = {} if flag is None else {question.id: flag}
+        reduced.append(reduce_row(feedback.to_row(), answerable, sections, confidence))
+    return reduced
+
+
+def reduce_row(
+    stored: Mapping[str, Any], answerable: Mapping[str, bool], sections: Sequence[str] = (), confidence: str = "tokens"
+) -> Row:
+    """One stored row as a `Row`; a claim may carry its label itself, as a row given for replay does."""
+    question = str(stored["question_id"] if stored.get("question_id") not in (None, "") else stored["id"])
+    claims = [claim for claim in stored.get("claims") or () if not sections or claim.get("section", "body") in sections]
+    verdicts = stored.get("verdicts") or ()
+    labels = [_label(claim, position, verdicts) for position, claim in enumerate(claims)]
+    outcome, outcome_failed = _outcome(stored, verdicts)
+    state = _state(stored, labels, outcome)
+    known = state == "scored"
+    return Row(
+        id=str(stored.get("id", "")),
+        question_id=question,
+        state=state,
+        labels=tuple(label or "" for label, _ in labels) if known else (),
+        sentences=tuple(claim.get("sentence") for claim in claims) if known else (),
+        outcome=None if stored.get("error") else outcome,
+        outcome_failed=outcome_failed,
+        confidence=_token_confidence(stored) if confidence == "tokens" else _p(verdicts, confidence),
+        claim_confidence=tuple(_p(verdicts, confidence, _target(c, i)) for i, c in enumerate(claims)) if known else (),
+        answerable=answerable.get(question),
+        step=stored.get("step"),
+        extracted=bool(stored.get("sentences") or stored.get("claims")),
+    )
+
+
+def _target(claim: Mapping[str, Any], position: int) -> str:
+    return f"claim:{claim.get('id', position)}"
+
+
+def _label(claim: Mapping[str, Any], position: int, verdicts: Sequence[Mapping[str, Any]]) -> tuple[str | None, bool]:
+    """The claim's label, or None and whether that is a failure (a bad verdict) rather than no verdict at all."""
+    target = _target(claim, position)
+    found = next((v for v in verdicts if v["target"] == target and v.get("aspect", "fact") == "fact"), None)
+    label = found.get("label") if found else claim.get("label")
+    if label in LABELS and not (found and found.get("error")):
+        return str(label), False
+    return None, found is not None or label is not None
+
+
+def _outcome(stored: Mapping[str, Any], verdicts: Sequence[Mapping[str, Any]]) -> tuple[str | None, bool]:
+    """The outcome and whether finding it failed."""
+    found = next((verdict for verdict in verdicts if verdict["target"] == "outcome"), None)
+    label = found.get("label") if found else stored.get("outcome")
+    if label in OUTCOMES and not (found and found.get("error")):
+        return str(label), bool(stored.get("error"))
+    return None, found is not None or label is not None
+
+
+def _state(stored: Mapping[str, Any], labels: Sequence[tuple[str | None, bool]], outcome: str | None) -> str:
+    missing = [failed for label, failed in labels if label is None]
+    if stored.get("error") or any(missing) or 0 < len(missing) < len(labels):
+        return "failed"
+    if outcome == "uncertain" or (outcome is None and is_abstention(stored.get("response") or "")):
+        return "abstained"
+    if missing:
+        return "unverified"
+    return "scored" if labels else "no_claims"
+
+
+def _token_confidence(stored: Mapping[str, Any]) -> float | None:
+    """The mean probability of the tokens of the final answer, of all tokens where it is not found *(ours)*.
+
+    TruthRL (arXiv 2509.25760, figure 5) groups answers by a confidence that it does not define.
+    """
+    tokens, text = stored.get("tokens") or {}, stored.get("response") or ""
+    logprobs, offsets = tokens.get("logprobs") or (), tokens.get("offsets") or ()
+    if not logprobs or len(logprobs) != len(offsets):
+        return None
+    answer = final_answer(text)
+    start = text.rfind(answer) if answer else -1
+    within = [
+        logprob
+        for logprob, (low, high) in zip(logprobs, offsets, strict=True)
+        if start >= 0 and answer and low < start + len(answer) and high > start
+    ]
+    return _finite([math.exp(logprob) for logprob in within or logprobs])
+
+
+def _finite(values: Sequence[float]) -> float | None:
+    mean = sum(values) / len(values)
+    return mean if math.isfinite(mean) else None
+
+
+def _p(verdicts: Sequence[Mapping[str, Any]], aspect: str, target: str = "") -> float | None:
+    """The `p` of the first sound verdict of that aspect on `target`, or on the response as a whole."""
+    wanted = (target,) if target else ("response", "outcome")
+    found = (v for v in verdicts if v["target"] in wanted and v.get("aspect") == aspect and not v.get("error"))
+    return next((v["p"] for v in found if v.get("p") is not None), None)
+
+
+def _answerable(questions: Path) -> dict[str, bool]:
+    if not questions.exists():
+        return {}
+    return dict(_flags(iter_rows(questions)))
+
+
+def _flags(questions: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, bool]]:
+    for question in questions:
+        if (flag := _flag(question.get("meta") or {})) is not None:
+            yield question["id"], flag
+
+
+def _flag(meta: Mapping[str, Any]) -> bool | None:
+    """What a question's data set says; of the closed world's questions, those on well-known people are answerable."""
+    if "answerable" in meta:
+        return bool(meta["answerable"])
+    return meta["tier"] == "known" if "tier" in meta else None

@@ -1,0 +1,126 @@
+"""RLFH's figures 4 to 9 from rows of feedback before and after training: one function per figure, thin over
+`workbench.metrics.distributions`, which says what each counts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from workbench.metrics import Row
+from workbench.metrics import distributions as tables
+from workbench.plots import RUN_COLOURS, _styled
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+WHEN = ("before", "after")
+
+
+def figures(before: Sequence[Row], after: Sequence[Row], names: Sequence[str] = WHEN) -> dict[str, Figure]:
+    """All of them by file name."""
+    return {
+        "fig4_accuracy": accuracy_distribution(before, after, names),
+        "fig5_accuracy_and_claims": accuracy_and_claims(before, after, names),
+        "fig6_claims_per_response": claims_per_response(before, after, names),
+        "fig7_claims_by_accuracy": claims_by_accuracy(before, after, names),
+        "fig8_refusal": refusal_by_accuracy(before, after),
+        "fig9_trade_off": trade_off({names[0]: before, names[1]: after}),
+    }
+
+
+def accuracy_distribution(before: Sequence[Row], after: Sequence[Row], names: Sequence[str] = WHEN, bins: int = 10) -> Figure:
+    """Figure 4: how accurate responses are, as shares of those not refused."""
+    from plotly.graph_objects import Bar, Figure
+
+    figure = Figure()
+    for rows, name, colour in zip((before, after), names, RUN_COLOURS, strict=False):
+        table = tables.accuracy_distribution(rows, bins)
+        figure.add_trace(Bar(x=_labels(table), y=[row["share"] for row in table], name=name, marker_color=colour))
+    figure.update_layout(barmode="group", title="Claim accuracy of responses")
+    figure.update_layout(xaxis_title="share of claims that are supported", yaxis_title="share of responses")
+    return _styled(figure)
+
+
+def accuracy_and_claims(before: Sequence[Row], after: Sequence[Row], names: Sequence[str] = WHEN) -> Figure:
+    """Figure 5: accuracy × number of claims as densities, side by side on the same scale."""
+    from plotly.graph_objects import Histogram2d
+    from plotly.subplots import make_subplots
+
+    figure = make_subplots(1, 2, shared_yaxes=True, subplot_titles=list(names), horizontal_spacing=0.03)
+    for column, rows in enumerate((before, after), 1):
+        points = tables.accuracy_and_claims(rows)
+        accuracy, claims = [point["accuracy"] for point in points], [point["claims"] for point in points]
+        bins = {"xbins": {"start": 0, "end": 1.1, "size": 0.1}, "ybins": {"start": 0.5, "size": 1}}
+        trace = Histogram2d(x=accuracy, y=claims, histnorm="probability", coloraxis="coloraxis", **bins)
+        figure.add_trace(trace, 1, column)
+    figure.update_xaxes(title_text="accuracy", range=[0, 1.1])
+    figure.update_layout(title="Accuracy and number of claims", yaxis_title="claims", coloraxis={"colorscale": "Blues"})
+    return _styled(figure)
+
+
+def claims_per_response(before: Sequence[Row], after: Sequence[Row], names: Sequence[str] = WHEN) -> Figure:
+    """Figure 6: how many claims responses make: all, the correct and the wrong ones."""
+    from plotly.graph_objects import Bar
+    from plotly.subplots import make_subplots
+
+    figure = make_subplots(1, 3, subplot_titles=list(tables.COUNTS), horizontal_spacing=0.05)
+    for column, which in enumerate(tables.COUNTS, 1):
+        for rows, name, colour in zip((before, after), names, RUN_COLOURS, strict=False):
+            table = tables.claims_per_response(rows, which)
+            numbers, shares = [row["claims"] for row in table], [row["share"] for row in table]
+            shown = {"name": name, "marker_color": colour, "legendgroup": name, "showlegend": column == 1}
+            figure.add_trace(Bar(x=numbers, y=shares, **shown), 1, column)
+    figure.update_xaxes(title_text="claims")
+    figure.update_layout(barmode="group", title="Claims per response", yaxis_title="share of responses")
+    return _styled(figure)
+
+
+def claims_by_accuracy(before: Sequence[Row], after: Sequence[Row], names: Sequence[str] = WHEN, bins: int = 5) -> Figure:
+    """Figure 7: how many claims responses of each accuracy make, as boxes."""
+    from plotly.graph_objects import Box, Figure
+
+    figure = Figure()
+    for rows, name, colour in zip((before, after), names, RUN_COLOURS, strict=False):
+        table = tables.claims_by_accuracy(rows, bins)
+        points = [(label, k) for label, row in zip(_labels(table), table, strict=True) for k in row["claims"]]
+        x, y = [label for label, _ in points], [k for _, k in points]
+        figure.add_trace(Box(x=x, y=y, name=name, marker_color=colour, boxmean=True))
+    figure.update_xaxes(
+        title_text="accuracy", categoryorder="array", categoryarray=_labels(tables.claims_by_accuracy((), bins))
+    )
+    figure.update_layout(boxmode="group", title="Claims per response by accuracy", yaxis_title="claims")
+    return _styled(figure)
+
+
+def refusal_by_accuracy(before: Sequence[Row], after: Sequence[Row], bins: int = 5) -> Figure:
+    """Figure 8: what is refused after training, by how accurate the question's responses were before."""
+    from plotly.graph_objects import Bar, Figure
+
+    table = tables.refusal_by_accuracy(before, after, bins)
+    text = [f"n = {row['questions']}" if row["questions"] else "" for row in table]
+    trace = Bar(x=_labels(table), y=[row["refused"] for row in table], text=text, marker_color=RUN_COLOURS[0])
+    figure = Figure(trace)
+    figure.update_layout(title="Refusals after training", xaxis_title="accuracy before training", yaxis_title="share refused")
+    figure.update_yaxes(range=[0, 1])
+    return _styled(figure)
+
+
+def trade_off(runs: Mapping[str, Sequence[Row]]) -> Figure:
+    """Figure 9: truthfulness against helpfulness, one line a run (a map of rewards, say), one point a step."""
+    from plotly.graph_objects import Figure, Scatter
+
+    figure = Figure()
+    points = tables.trade_off(runs)
+    for number, label in enumerate(runs):
+        found = [point for point in points if point["run"] == label]
+        steps = ["" if point["step"] is None else f"step {point['step']}" for point in found]
+        shown: dict[str, Any] = {"mode": "lines+markers", "marker_color": RUN_COLOURS[number % len(RUN_COLOURS)]}
+        x, y = [point["claims"] for point in found], [point["accuracy"] for point in found]
+        hover = "%{text} %{x:.2f} claims, accuracy %{y:.3f}"
+        figure.add_trace(Scatter(x=x, y=y, text=steps, name=label, hovertemplate=hover, **shown))
+    figure.update_layout(title="Truthfulness against helpfulness", xaxis_title="claims per response", yaxis_title="accuracy")
+    return _styled(figure)
+
+
+def _labels(table: Sequence[Mapping[str, Any]]) -> list[str]:
+    return [f"{row['low']:.1f}–{row['high']:.1f}" for row in table]
