@@ -46,9 +46,10 @@ def plain_end(claim: str, sentence: str) -> int:
     [
         ("Ada Lind is a painter.", "Ada Lind is a painter and a baker.", "Ada Lind is a painter"),
         ("Ada Lind is a baker.", "Ada Lind is a painter and a baker.", "Ada Lind is a painter and a baker"),
-        ("Ada Lind was born in 1921.", "Born in 1921, Ada moved to Oslo.", "orn in 1921"),
+        ("Ada Lind was born in 1921.", "Born in 1921, Ada moved to Oslo.", "Born in 1921"),  # a match begins with its word
         ("她出生于奥斯陆。", "她于1921年出生于奥斯陆，后来去了巴黎。", "她于1921年出生于奥斯陆"),
-        ("abc", "xaxbxcx", "axbxc"),
+        ("abc", "xaxbxcx", "xaxbxc"),
+        ("a b c", "x a xbx c x", "a xbx c"),
         ("ab", "abab", "ab"),  # the first of two equal places
         ("a!", "a!", "a"),  # final punctuation does not count
         ("?!", "no?!", "?!"),  # unless there is nothing else
@@ -78,7 +79,10 @@ def test_the_end_is_the_one_defined(claim: str, sentence: str) -> None:
     assert end == wanted
     length = plain_length(strip_end(claim), sentence)
     assert plain_length(strip_end(claim), sentence[start:end]) == length
-    assert plain_length(strip_end(claim), sentence[start + 1 : end]) < length
+    pair = sentence[start - 1 : start + 1] if start else ""
+    assert not (pair.isascii() and pair.isalnum())
+    latest = next(s for s in range(end, -1, -1) if plain_length(strip_end(claim), sentence[s:end]) == length)
+    assert start <= latest and sentence[start:latest].isalnum() is (start < latest)
 
 
 def plain_length(claim: str, sentence: str) -> int:

@@ -9,7 +9,8 @@ import pytest
 
 import workbench.bench as benches
 from tests.tiny_model import make_policy
-from workbench.bench import Bench, bench, check_policy, read_questions
+from workbench.bench import Bench, bench, check_policy, rule_checks
+from workbench.data import split_of
 from workbench.generate import generate
 from workbench.types import Question, WorkbenchError
 
@@ -17,7 +18,7 @@ QUESTIONS = [Question(name, f" Where is {name}", (" Rome",)) for name in ("Ada",
 
 
 def small_bench(folder: Path) -> Bench:
-    return Bench("tiny", "sft", lambda *_: QUESTIONS, 4, "this", checkpoints={"sft": str(folder)})
+    return Bench("tiny", "sft", lambda *_: QUESTIONS, 4, "this", rule_checks, checkpoints={"sft": str(folder)})
 
 
 def make_run(folder: Path, policy: Path) -> Path:
@@ -99,7 +100,7 @@ def test_lines_of_a_question_file_end_at_newlines_alone(tmp_path: Path) -> None:
     file = tmp_path / "questions.jsonl"
     row = json.dumps({"id": 1, "question": text, "answers": [text]}, ensure_ascii=False)
     file.write_bytes(f"{row}\r\n\n".encode())
-    (question,) = read_questions(file)
+    (question,) = bench("paper", file).questions(split_of("1"))
     assert (question.text, question.answers) == (text, (text,))
 
 
@@ -107,4 +108,4 @@ def test_a_line_that_is_not_utf8_is_named(tmp_path: Path) -> None:
     file = tmp_path / "questions.jsonl"
     file.write_bytes(b'{"id": 1, "question": "?", "answers": []}\n{"id": 2, "question": "\xe9", "answers": []}\n')
     with pytest.raises(WorkbenchError, match=r"questions\.jsonl:2: .*utf-8"):
-        read_questions(file)
+        bench("paper", file)

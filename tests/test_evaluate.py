@@ -165,7 +165,7 @@ def test_evaluation_in_the_second_language(monkeypatch: pytest.MonkeyPatch, tmp_
         return [Question("q", " Where is Ada", (" Rome",))] if lang in ("en", "l2") else []
 
     folder = make_policy(tmp_path)
-    small = benches.Bench("tiny", "sft", questions, 2, "hash", checkpoints={"sft": str(folder)})
+    small = benches.Bench("tiny", "sft", questions, 2, "hash", benches.rule_checks, checkpoints={"sft": str(folder)})
     monkeypatch.setattr(benches, "bench", lambda name, questions=None: small)
     assert evaluate_policy("sft", "test", "tiny", samples=0, threads=1, lang="l2")["n"] == 1
     with pytest.raises(WorkbenchError, match="no questions in split 'test' in 'fr'"):

@@ -11,8 +11,9 @@ import pytest
 
 import workbench.bench as benches
 from tests.tiny_model import make_policy
-from workbench.bench import Bench, read_questions, split_of
+from workbench.bench import Bench, rule_checks
 from workbench.config import override
+from workbench.data import split_of
 from workbench.recipes import configure, train_recipe
 from workbench.recipes.truthrl import TruthRL, grader, questions
 from workbench.types import Question, Response, WorkbenchError
@@ -42,7 +43,9 @@ def all_questions(split: str, kinds: Any = None, lang: str = "en") -> list[Quest
 def make_bench(folder: Path) -> Bench:
     """A bench of a random policy and ten questions, so that a run takes seconds. It goes under the name of the tiny one."""
     policy = str(make_policy(folder))
-    return Bench("tiny", "sft", all_questions, 4, "hash", checkpoints={"sft": policy}, overrides={"truthrl": SMALL})
+    return Bench(
+        "tiny", "sft", all_questions, 4, "hash", rule_checks, checkpoints={"sft": policy}, overrides={"truthrl": SMALL}
+    )
 
 
 @pytest.fixture
@@ -229,8 +232,8 @@ def test_interrupted_evaluation_is_an_interrupted_run(
 
 
 @pytest.mark.parametrize("name", ["small", "paper"])
-def test_hub_benches_need_a_file_of_questions(name: str) -> None:
-    with pytest.raises(WorkbenchError, match="give --questions FILE"):
+def test_hub_benches_need_questions(name: str) -> None:
+    with pytest.raises(WorkbenchError, match=r"give --questions NAME\|FILE"):
         benches.bench(name)
 
 
@@ -252,25 +255,16 @@ def test_questions_of_a_file_are_split_by_their_ids(tmp_path: Path) -> None:
     assert bench.questions("rl", ["yes_no"]) == []
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("[1]", "not an object"),
-        ("{", "not an object"),
-        ('{"id": "2", "question": "?"}', "answers"),
-        ('{"id": "2", "question": "?", "answers": "Paris"}', "must be a list of strings"),
-        ('{"id": "1", "question": "?", "answers": []}', "'1' occurs twice"),
-    ],
-)
-def test_bad_lines_of_a_question_file_are_named(tmp_path: Path, line: str, message: str) -> None:
+@pytest.mark.parametrize("line", ["[1]", "{", '{"id": "1", "question": "?", "answers": []}'])
+def test_bad_lines_of_a_question_file_are_refused(tmp_path: Path, line: str) -> None:
     file = tmp_path / "questions.jsonl"
     file.write_text(f'{{"id": "1", "question": "?", "answers": ["!"]}}\n{line}\n')
-    with pytest.raises(WorkbenchError, match=f"questions.jsonl:2: .*{message}"):
-        read_questions(file)
+    with pytest.raises(WorkbenchError, match=r"questions\.jsonl:2: "):
+        benches.bench("paper", questions=file)
 
 
 def test_missing_question_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(WorkbenchError, match="cannot read questions file"):
+    with pytest.raises(WorkbenchError, match=r"no such file .*none\.jsonl"):
         benches.bench("small", questions=tmp_path / "none.jsonl")
 
 

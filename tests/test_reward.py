@@ -1,9 +1,10 @@
-"""Rewards, against numbers worked by hand from the papers' equations."""
+"""TruthRL's rewards, against numbers worked by hand from the paper's equations."""
 
 from __future__ import annotations
 
 import pytest
 
+from workbench.recipes.truthrl import TruthRL, checks, reward
 from workbench.reward import binary, ternary
 from workbench.types import Event, Failure, Feedback, Question, Response, Reward, RewardFn, Verdict
 
@@ -46,3 +47,60 @@ def test_a_failure_is_never_a_number(reward: RewardFn) -> None:
         paid = reward(row)
         assert paid.value is None and not paid.parts and not paid.events
         assert paid.error is not None and (paid.error.stage, paid.error.kind) == ("reward", kind)
+
+
+OUTCOMES = ("correct", "uncertain", "incorrect")
+
+
+def answered(label: str, *more: Verdict) -> Feedback:
+    return feedback(Verdict("outcome", "answer", label), *more)
+
+
+@pytest.mark.parametrize(
+    ("config", "known", "unknown"),
+    [  # for a correct answer, an abstention, a wrong answer; what is out of knowledge pays +1 only for the abstention
+        (TruthRL(knowledge=True), [1, 0, -1], [-1, 1, -1]),
+        (TruthRL(knowledge=True, reward="binary"), [1, -1, -1], [-1, 1, -1]),
+    ],
+)
+def test_knowledge_enhanced(config: TruthRL, known: list[float], unknown: list[float]) -> None:
+    for boundary, values in (("known", known), ("unknown", unknown)):
+        verdict = Verdict("response", "out_of_knowledge", boundary)
+        assert [reward(config)(answered(label, verdict)).value for label in OUTCOMES] == values
+    for bad in ((), (Verdict("response", "out_of_knowledge", "maybe"),)):
+        assert [reward(config)(answered(label, *bad)).value for label in OUTCOMES] == [None] * 3
+
+
+@pytest.mark.parametrize(
+    ("config", "good", "poor"),
+    [
+        (TruthRL(reasoning="multiplicative"), [2, 0, -2], [1, 0, -1]),  # r·(1 + ρ)
+        (TruthRL(reasoning="additive"), [1.5, 0.5, -0.5], [1, 0, -1]),  # r + .5·ρ
+        (TruthRL(reasoning="additive", reasoning_weight=0.2), [1.2, 0.2, -0.8], [1, 0, -1]),
+        (TruthRL(reasoning="conditional"), [1, 0, -1], [0, 0, -1]),  # r·ρ where r = 1
+        (TruthRL(reasoning="multiplicative", reward="binary"), [2, -2, -2], [1, -1, -1]),
+    ],
+)
+def test_reasoning_enhanced(config: TruthRL, good: list[float], poor: list[float]) -> None:
+    for quality, values in (("good", good), ("poor", poor)):
+        paid = [reward(config)(answered(label, Verdict("reasoning", "reasoning", quality))) for label in OUTCOMES]
+        assert [one.value for one in paid] == pytest.approx(values)
+        assert [sum(event.value for event in one.events) for one in paid] == pytest.approx(values)
+        assert [sum(one.parts.values()) for one in paid] == pytest.approx(values)
+    failure = Failure("verify", "parse", "not an object")
+    for bad in ((), (Verdict("reasoning", "reasoning", error=failure),)):
+        assert reward(config)(answered("correct", *bad)).value is None
+    assert reward(config)(feedback(Verdict("outcome", "answer", error=failure))) == Reward(None, error=failure)
+
+
+def test_knowledge_and_reasoning_together() -> None:
+    """Out of knowledge: an abstention is worth +1, and 1·ρ = 0 for poor reasoning."""
+    config = TruthRL(knowledge=True, reasoning="conditional")
+    verdicts = (Verdict("response", "out_of_knowledge", "unknown"), Verdict("reasoning", "reasoning", "poor"))
+    assert [reward(config)(answered(label, *verdicts)).value for label in OUTCOMES] == [-1, 0, -1]
+
+
+def test_config_values_and_the_checks_they_need() -> None:
+    assert [reward(TruthRL(correct=2, abstain=0.5, wrong=-3))(answered(label)).value for label in OUTCOMES] == [2, 0.5, -3]
+    assert checks(TruthRL()) == ("outcome",)
+    assert checks(TruthRL(knowledge=True, reasoning="additive")) == ("outcome", "out_of_knowledge", "reasoning")

@@ -34,8 +34,8 @@ def words(text: str) -> list[str]:
 def match(claim: str, sentence: str) -> tuple[int, int, float] | None:
     """Where `claim` lies in `sentence`: start and end of the matched characters, and the coverage; None if nothing matches.
 
-    Final punctuation of the claim is left out, or every claim would end on the full stop. The start is the latest one from
-    which the match is still complete.
+    Final punctuation of the claim is left out, or every claim would end on the full stop. The start is that of the word in
+    which the latest complete match begins *(ours)*.
     """
     from rapidfuzz.distance import LCSseq
 
@@ -46,7 +46,15 @@ def match(claim: str, sentence: str) -> tuple[int, int, float] | None:
     complete = lambda start, end: LCSseq.similarity(wanted, sentence[start:end]) >= length  # noqa: E731
     end = bisect_left(range(length, len(sentence)), True, key=lambda end: complete(0, end)) + length
     start = bisect_left(range(end - length), True, key=lambda start: not complete(start + 1, end))
-    return start, end, coverage(wanted, sentence)
+    return _word_start(sentence, start), end, coverage(wanted, sentence)
+
+
+def _word_start(text: str, position: int) -> int:
+    """Where the word begins that holds the character at `position`; the position itself outside words."""
+    start = position
+    while start and len(_WORD.findall(text[start - 1 : start + 1])) == 1 and text[start - 1 : start + 1].isalnum():
+        start -= 1
+    return start
 
 
 def coverage(claim: str, sentence: str) -> float:

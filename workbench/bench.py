@@ -1,7 +1,7 @@
 """The one dial: `bench("tiny" | "small" | "paper")` -> policy, questions, sizes and the recipes' settings at that scale.
 
 `tiny` is the closed world with its shipped policy and needs nothing from outside. `small` and `paper` name models on the
-hub and read questions from a file.
+hub and read questions from a data set or a file.
 """
 
 from __future__ import annotations
@@ -10,13 +10,14 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.types import Grade, Question, RewardFn, WorkbenchError
 
 if TYPE_CHECKING:
+    from workbench.checks import Checks
     from workbench.generate import Policy
 
 NAMES = ("tiny", "small", "paper")
@@ -29,7 +30,7 @@ THINK_THEN_BOX = (
 
 # *(ours)*, for 1M parameters on two CPU cores; tuned on the validation split.
 TINY_GRPO: Mapping[str, Any] = {
-    "steps": 35,
+    "steps": 32,
     "prompts_per_step": 64,
     "group_size": 8,
     "learning_rate": 4e-4,
@@ -46,16 +47,25 @@ TINY_GRPO: Mapping[str, Any] = {
 
 @dataclass(frozen=True)
 class Bench:
-    """A scale to work at. `policy` and `checkpoints` are folders or hub names; `overrides[recipe]` changes its config."""
+    """A scale to work at. `policy` and `checkpoints` are folders or hub names; `overrides[recipe]` changes its config.
+
+    `judge` makes the checks that responses are graded by, when they are first asked for: the closed world's own on the tiny
+    bench; elsewhere, unless others are given, what rules can tell.
+    """
 
     name: str
     policy: str
     questions: Callable[..., list[Question]]  # (split, kinds=None, lang="en") -> questions
     max_new_tokens: int
     hash: str  # of the questions: the world's, or the file's
+    judge: Callable[[], Checks]
     require_box: bool = False
     checkpoints: Mapping[str, str] = field(default_factory=dict)
     overrides: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    @cached_property
+    def checks(self) -> Checks:
+        return self.judge()
 
     def grade(self, rewards: Mapping[str, RewardFn] | None = None) -> Grade:
         """Grade by outcome, paying `rewards` (none of them for an evaluation)."""
@@ -118,23 +128,26 @@ def check_policy(name: str, path: str) -> None:
     check_policy_name(path)
 
 
-def bench(name: str, questions: Path | None = None) -> Bench:
-    """The bench called `name`; `questions` is the JSONL file that `small` and `paper` take their questions from.
+def bench(name: str, questions: str | Path | None = None, checks: Checks | None = None) -> Bench:
+    """The bench called `name`; `questions` names the data set or the file that `small` and `paper` take theirs from.
+
+    `checks` replaces the bench's own judge: see `workbench.checks.judge_checks` for a language model behind a URL.
 
     Raises:
         WorkbenchError: no such bench, or its questions are missing or cannot be read.
     """
     if name == "tiny":
-        return _tiny()
+        return _tiny() if checks is None else replace(_tiny(), judge=lambda: checks)
     if name == "small":
-        return _hub("small", "Qwen/Qwen2.5-0.5B-Instruct", questions, {"prompts_per_step": 16, "max_new_tokens": 512})
+        return _hub("small", "Qwen/Qwen2.5-0.5B-Instruct", questions, {"prompts_per_step": 16, "max_new_tokens": 512}, checks)
     if name == "paper":
-        return _hub("paper", "Qwen/Qwen2.5-7B-Instruct", questions, {})
+        return _hub("paper", "Qwen/Qwen2.5-7B-Instruct", questions, {}, checks)
     raise WorkbenchError(f"no bench '{name}': choose one of {', '.join(NAMES)}")
 
 
 @cache
 def _tiny() -> Bench:
+    from workbench.checks import world_checks
     from workbench.world import load_world
     from workbench.world.questions import SHORT_KINDS
 
@@ -150,18 +163,30 @@ def _tiny() -> Bench:
         questions=questions,
         max_new_tokens=48,  # room to think; training asks only for short answers
         hash=world.hash,
+        judge=lambda: world_checks(world),
         checkpoints={"sft": str(TINY_POLICY / "sft"), "base": str(TINY_POLICY / "base")},
         overrides={"truthrl": TINY_GRPO},
     )
 
 
-def _hub(name: str, model: str, file: Path | None, overrides: Mapping[str, Any]) -> Bench:
-    if file is None:
+def rule_checks(require_box: bool = False) -> Checks:
+    """What rules alone can tell: the claims of a response, and its outcome where there are gold answers."""
+    from workbench.checks import Checks
+    from workbench.extract import rules
+    from workbench.verify import outcome
+
+    return Checks(rules(), {"outcome": outcome(require_box)})
+
+
+def _hub(name: str, model: str, source: str | Path | None, overrides: Mapping[str, Any], checks: Checks | None) -> Bench:
+    from workbench.data import load
+
+    if source is None:
         raise WorkbenchError(
-            f"bench '{name}' has no questions of its own: give --questions FILE, "
-            'a JSONL of {"id", "question", "answers", "kind"?}'
+            f"bench '{name}' has no questions of its own: give --questions NAME|FILE, "
+            'a data set\'s name (`workbench data list`) or a file of {"id", "question", "answers", "kind"?}'
         )
-    loaded = read_questions(file)
+    loaded = [replace(question, system=THINK_THEN_BOX) for question in load(source)]
 
     def questions(split: str, kinds: Sequence[str] | None = None, lang: str = "en") -> list[Question]:
         if lang != "en":
@@ -173,49 +198,14 @@ def _hub(name: str, model: str, file: Path | None, overrides: Mapping[str, Any])
         policy="sft",
         questions=questions,
         max_new_tokens=int(overrides.get("max_new_tokens", NEW_TOKENS)),
-        hash=hashlib.sha256(file.read_bytes()).hexdigest(),
+        hash=_hash(loaded),
+        judge=lambda: checks or rule_checks(require_box=True),
         require_box=True,
         checkpoints={"sft": model, "base": model.removesuffix("-Instruct")},
         overrides={"truthrl": overrides},
     )
 
 
-def read_questions(file: Path) -> list[Question]:
-    """Questions of a JSONL file `{id, question, answers, kind?}`, each with its split in `meta`.
-
-    Raises:
-        WorkbenchError: the file or one of its lines cannot be used; the line is named.
-    """
-    try:
-        lines = file.read_bytes().split(b"\n")  # at no other end of line: JSON strings may hold U+2028, U+0085, …
-    except OSError as error:
-        raise WorkbenchError(f"cannot read questions file '{file}': {error.strerror}") from error
-    questions: dict[str, Question] = {}
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        where = f"{file}:{number}"
-        try:
-            row = json.loads(line.decode())
-            identity, text, answers = str(row["id"]), str(row["question"]), row["answers"]
-        except (ValueError, TypeError, KeyError) as error:
-            raise WorkbenchError(f'{where}: not an object with "id", "question" and "answers": {error!r}') from error
-        if not isinstance(answers, list) or not all(isinstance(answer, str) for answer in answers):
-            raise WorkbenchError(f'{where}: "answers" must be a list of strings')
-        if identity in questions:
-            raise WorkbenchError(f"{where}: id '{identity}' occurs twice: ids must be unique")
-        questions[identity] = Question(
-            id=identity,
-            text=text,
-            answers=tuple(answers),
-            kind=str(row.get("kind", "single")),
-            system=THINK_THEN_BOX,
-            meta={"split": split_of(identity)},
-        )
-    return list(questions.values())
-
-
-def split_of(identity: str) -> str:
-    """80 % rl, 10 % validation, 10 % test, by a hash of the id: the same in every run, whatever else is in the file."""
-    bucket = int.from_bytes(hashlib.sha256(identity.encode()).digest()[:4], "big") % 10
-    return {8: "validation", 9: "test"}.get(bucket, "rl")
+def _hash(questions: Sequence[Question]) -> str:
+    rows = [(question.id, question.text, question.answers) for question in questions]
+    return hashlib.sha256(json.dumps(rows).encode()).hexdigest()

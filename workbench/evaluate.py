@@ -24,7 +24,7 @@ def evaluate_policy(
     limit: int | None = None,
     kinds: Sequence[str] | None = None,
     threads: int | None = None,
-    questions: Path | None = None,
+    questions: str | Path | None = None,
     lang: str = "en",
 ) -> dict[str, Any]:
     """Evaluate a policy on one split of a bench.
@@ -36,7 +36,7 @@ def evaluate_policy(
         samples: sampled responses a question (temperature 1), beside the greedy one; 0 for greedy alone.
         limit: evaluate the first `limit` questions of a reproducible shuffle, so that every tier is met.
         kinds: question kinds to keep; by default all whose questions have gold answers.
-        questions: the question file of a bench that has no questions of its own.
+        questions: the data set or question file of a bench that has no questions of its own.
         lang: the language to ask in; "l2" is the second one of the tiny bench's world.
 
     Raises:

@@ -6,7 +6,6 @@ import contextlib
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -22,7 +21,9 @@ Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of everythin
 WorldSeed = Annotated[int, typer.Option(help="Seed of the world.")]
 Threads = Annotated[int, typer.Option(min=1, help="CPU threads.")]
 Bench = Annotated[str, typer.Option(help="The bench: tiny runs on a laptop; small and paper need --questions.")]
-Questions = Annotated[Path | None, typer.Option(help='JSONL of {"id", "question", "answers"} for the benches small and paper.')]
+Questions = Annotated[
+    str | None, typer.Option(metavar="NAME|FILE", help="Data set or file of questions for the benches small and paper.")
+]
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -13,12 +13,37 @@ from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from workbench.recipes.grading import (
+    CONFIGS,
+    METHODS,
+    assemble,
+    checks_needed,
+    configure_method,
+    default_config,
+    method,
+    method_configs,
+    reward_fns,
+)
 from workbench.types import Cost, WorkbenchError
 
 if TYPE_CHECKING:
     from workbench.bench import Bench
 
-RECIPES = {"truthrl": "TruthRL"}  # module of this package -> its config
+__all__ = [
+    "CONFIGS",
+    "METHODS",
+    "assemble",
+    "checks_needed",
+    "configure",
+    "configure_method",
+    "default_config",
+    "method",
+    "method_configs",
+    "reward_fns",
+    "train_recipe",
+]
+
+TRAINABLE = ("truthrl",)
 PACKAGES = ("torch", "transformers", "trl", "peft", "unsloth")
 
 
@@ -30,7 +55,7 @@ def train_recipe(
     steps: int | None = None,
     threads: int | None = None,
     overrides: Sequence[str] = (),
-    questions: Path | None = None,
+    questions: str | Path | None = None,
 ) -> dict[str, Any]:
     """Evaluate, train, evaluate again; everything is kept in `out` and the summary is returned.
 
@@ -41,19 +66,22 @@ def train_recipe(
         steps: training steps instead of the bench's number.
         threads: CPU threads; by default those the folder was begun with, or 2. Part of what makes runs equal.
         overrides: settings "recipe.field=value".
-        questions: the question file of a bench that has no questions of its own.
+        questions: the data set or question file of a bench that has no questions of its own.
 
     Raises:
         WorkbenchError: before any work, for whatever in the arguments or the folder cannot work.
     """
     import workbench.bench as benches
+    from workbench.data import check_trainable
     from workbench.threads import DEFAULT_THREADS
     from workbench.train.run import lock, open_run, policy_hash, read_json
 
+    if recipe in METHODS and recipe not in TRAINABLE:
+        raise WorkbenchError(f"recipe '{recipe}' pays rewards but cannot be trained yet: choose one of {', '.join(TRAINABLE)}")
     chosen = benches.bench(bench, questions=questions)
     config = configure(recipe, chosen, steps, overrides)
     module = importlib.import_module(f"workbench.recipes.{recipe}")
-    module.questions(config, chosen)  # so that a bench without any is refused now
+    check_trainable(module.questions(config, chosen))  # a bench without questions is refused now as well
     check_settings(config, chosen, seed)
     start = chosen.path(chosen.policy)
     benches.check_policy(chosen.policy, start)
@@ -97,15 +125,16 @@ def configure(recipe: str, bench: Bench, steps: int | None = None, overrides: Se
     """
     from workbench.config import override
 
-    if recipe not in RECIPES:
-        raise WorkbenchError(f"no recipe '{recipe}': choose one of {', '.join(sorted(RECIPES))}")
-    defaults = getattr(importlib.import_module(f"workbench.recipes.{recipe}"), RECIPES[recipe])()
+    if recipe not in METHODS:
+        choices = dict.fromkeys((*TRAINABLE, *METHODS))
+        raise WorkbenchError(f"no recipe '{recipe}': choose one of {', '.join(choices)}")
+    defaults = getattr(importlib.import_module(f"workbench.recipes.{recipe}"), CONFIGS[recipe])()
     scale = {**bench.overrides.get(recipe, {}), **({} if steps is None else {"steps": steps})}
     return override(replace(defaults, **scale), recipe, overrides)
 
 
 def _run(
-    module: Any, config: Any, bench: Bench, out: Path, identity: Mapping[str, Any], questions: Path | None
+    module: Any, config: Any, bench: Bench, out: Path, identity: Mapping[str, Any], questions: str | Path | None
 ) -> dict[str, Any]:
     from workbench.jsonl import write_json
     from workbench.threads import use_threads
@@ -148,7 +177,9 @@ def _run(
     return summary
 
 
-def _evaluate(policy: str, config: Any, bench: Bench, identity: Mapping[str, Any], questions: Path | None) -> dict[str, Any]:
+def _evaluate(
+    policy: str, config: Any, bench: Bench, identity: Mapping[str, Any], questions: str | Path | None
+) -> dict[str, Any]:
     """`evaluate_policy` with the run's settings; in a process of its own where Unsloth has patched the models."""
     from workbench.evaluate import evaluate_policy
 

@@ -7,8 +7,8 @@ truthfulness 4.5 → 25.6 %.
 
 Our deviations: a LoRA adapter instead of all parameters, and with it a learning rate of 2e-5 instead of 1e-6, at which an
 adapter, whose second matrix starts at zero, would hardly leave the starting policy; the outcome is found by rules
-(abstention first, then the gold answers) instead of a judge; the group size, which the paper does not state, is 8; the
-reasoning- and knowledge-enhanced rewards are left out, as the paper finds the plain ternary one best.
+(abstention first, then the gold answers) instead of a judge; the group size, which the paper does not state, is 8. The
+knowledge- and reasoning-enhanced rewards are off by default, as the paper finds the plain ternary one best.
 """
 
 from __future__ import annotations
@@ -17,13 +17,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from workbench.recipes import assemble
 from workbench.train.grpo import GRPO, train_grpo
-from workbench.types import Grade, Question, WorkbenchError
+from workbench.types import Grade, Question, RewardFn, WorkbenchError
 
 if TYPE_CHECKING:
     from workbench.bench import Bench
+    from workbench.checks import Checks
 
 METHOD = "truthrl"
+CHECKS = ("outcome",)
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,12 @@ class TruthRL(GRPO):
     """The paper's settings (appendix, "Training details"); a bench replaces those that belong to its scale."""
 
     reward: Literal["ternary", "binary"] = "ternary"  # §3.2
+    correct: float = 1.0
+    abstain: float = 0.0  # of the ternary reward; the binary one pays an abstention like a wrong answer
+    wrong: float = -1.0
+    knowledge: bool = False  # §3.2: abstentions pay +1 on questions out of knowledge; needs "out_of_knowledge" verdicts
+    reasoning: Literal["none", "multiplicative", "additive", "conditional"] = "none"  # §4.6, table 8
+    reasoning_weight: float = 0.5  # λ of the additive one (appendix)
     learning_rate: float = 2e-5  # (ours) for the adapter; the paper, training all parameters: "learning rate of 1e-6"
     schedule: Literal["constant", "linear", "cosine"] = "constant"
     prompts_per_step: int = 64  # "batch size of 64"
@@ -51,11 +60,38 @@ class TruthRL(GRPO):
     eval_samples: int = 4  # sampled responses a question, beside the greedy one
 
 
-def grader(config: TruthRL, bench: Bench) -> Grade:
-    """Responses -> feedback with the outcome verdict and the chosen reward under "truthrl"."""
-    from workbench.reward import binary, ternary
+def reward(config: TruthRL) -> RewardFn:
+    """Feedback with the outcome (and the verdicts that the enhanced rewards look at) -> reward, paid at the response's end."""
+    from workbench.config import check_values
+    from workbench.reward import additive, binary, conditional, knowledge, multiplicative, reasoning, ternary
 
-    return bench.grade({METHOD: ternary() if config.reward == "ternary" else binary()})
+    check_values(config)
+    base = binary(config.correct, config.wrong)
+    if config.reward == "ternary":
+        base = ternary(config.correct, config.abstain, config.wrong)
+    if config.knowledge:
+        base = knowledge(base, config.correct, config.wrong)
+    if config.reasoning == "none":
+        return base
+    ways = {"multiplicative": multiplicative, "additive": additive(config.reasoning_weight), "conditional": conditional}
+    return reasoning(base, ways[config.reasoning])
+
+
+def checks(config: TruthRL) -> tuple[str, ...]:
+    """The outcome, and what the enhanced rewards look at."""
+    boundary = ("out_of_knowledge",) if config.knowledge else ()
+    return (*CHECKS, *boundary, *(("reasoning",) if config.reasoning != "none" else ()))
+
+
+def grader(config: TruthRL, bench: Bench | Checks) -> Grade:
+    """Responses -> feedback with the outcome verdict and the chosen reward under "truthrl"."""
+    from workbench.checks import Checks
+
+    rewards = {METHOD: reward(config)}
+    if checks(config) == CHECKS and not isinstance(bench, Checks):
+        return bench.grade(rewards)
+    thought = (lambda claim: claim.section == "think") if config.reasoning != "none" else None  # what the reasoning claims
+    return assemble(bench, rewards, checks(config), thought)
 
 
 def questions(config: TruthRL, bench: Bench) -> list[Question]:

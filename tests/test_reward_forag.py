@@ -1,0 +1,115 @@
+"""FoRAG's reward: segment values worked by hand, what stands in for a reward model, and the baseline."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.reward_rows import row, with_verdicts
+from workbench.grade import rescore
+from workbench.recipes.forag import FoRAG, reward
+from workbench.types import Failure, Feedback, Reward, Verdict, WorkbenchError
+
+# One sentence with p = 1, 1, 0 (correct, hedged but true, wrong), one with .5 (vague), one without claims.
+MIXED = row([("correct", 5), ("hedged_correct", 3), ("wrong", 2)], [("vague", 3)], [])
+BASELINE = Verdict("response", "baseline", p=0.4)
+
+
+def pay(feedback: Feedback, config: FoRAG | None = None) -> Reward:
+    return rescore(feedback, {"forag": reward(config or FoRAG())}).rewards["forag"]
+
+
+@pytest.mark.parametrize(
+    ("config", "paid"),
+    [
+        (FoRAG(), [2 / 3, 0.5]),  # subclaim, mean: (1 + 1 + 0)/3
+        (FoRAG(aggregate="min"), [0.0, 0.5]),
+        (FoRAG(aggregate="max"), [1.0, 0.5]),
+        (FoRAG(evaluation="sentence", aggregate="max"), [0.0, 0.5]),  # a sentence is as good as its worst claim
+        (FoRAG(evaluation="holistic"), [0.0]),  # the answer as its worst claim
+    ],
+)
+def test_claims_stand_in_for_the_reward_model(config: FoRAG, paid: list[float]) -> None:
+    found = pay(MIXED, config)
+    assert [event.value for event in found.events] == pytest.approx(paid)
+    assert found.value == pytest.approx(sum(paid)) == pytest.approx(sum(found.tokens))
+    assert found.parts == pytest.approx(
+        {"factuality": sum(paid), "segments": len(paid), "baseline": 0.0, "stood_in": len(paid)}
+    )
+
+
+def test_events_are_at_the_ends_of_sentences_or_of_the_answer() -> None:
+    assert MIXED.response.text == "c0 c1 c2. c3. nothing."
+    assert [event.end for event in pay(MIXED).events] == [9, 13]
+    assert [event.end for event in pay(MIXED, FoRAG(evaluation="holistic")).events] == [None]
+
+
+def test_a_reward_models_p_goes_before() -> None:
+    modelled = with_verdicts(
+        MIXED, Verdict("segment:0", "factuality", p=0.9), Verdict("segment:2", "factuality", p=0.2),
+        Verdict("response", "factuality", p=0.7),
+    )  # fmt: skip
+    found = pay(modelled)
+    assert [event.value for event in found.events] == pytest.approx([0.9, 0.5, 0.2])  # segment 1 has claims alone
+    assert found.parts["stood_in"] == 1
+    assert pay(modelled, FoRAG(evaluation="holistic")).parts == pytest.approx(
+        {"factuality": 0.7, "segments": 1, "baseline": 0, "stood_in": 0}
+    )
+    judged = with_verdicts(MIXED, Verdict("claim:2", "fact", "wrong", p=0.25))  # p before what the label stands for
+    assert pay(judged).events[0].value == pytest.approx((1 + 1 + 0.25) / 3)
+
+
+def test_the_references_own_answer_is_subtracted_from_every_segment() -> None:
+    """(2/3 − .4) + (.5 − .4) = .3667"""
+    compared = with_verdicts(MIXED, BASELINE)
+    for config in (FoRAG(), FoRAG(baseline=True)):
+        assert [event.value for event in pay(compared, config).events] == pytest.approx([2 / 3 - 0.4, 0.1])
+    assert pay(compared, FoRAG(baseline=False)).value == pytest.approx(2 / 3 + 0.5)
+    missing = pay(MIXED, FoRAG(baseline=True))
+    assert missing.value is None and missing.error is not None and "'baseline' verdict" in missing.error.message
+    failed = pay(with_verdicts(MIXED, Verdict("response", "baseline", error=Failure("verify", "x", "no answer"))))
+    assert failed.value is None and failed.error == Failure("verify", "x", "no answer")
+
+
+def test_with_a_baseline_padding_does_not_pay_and_without_one_it_does() -> None:
+    short, long = row([("correct", 5)]), row(*[[("vague", 1)]] * 10)
+    assert pay(short).value == 1.0 and pay(long).value == pytest.approx(5.0)
+    short, long = (with_verdicts(feedback, replace(BASELINE, p=0.5)) for feedback in (short, long))
+    assert pay(short).value == pytest.approx(0.5) and pay(long).value == pytest.approx(0.0)
+
+
+def test_no_claims_no_segments() -> None:
+    for evaluation in ("holistic", "sentence", "subclaim"):
+        found = pay(row([]), FoRAG(evaluation=evaluation))
+        assert (found.value, found.events) == (0.0, ())
+
+
+def test_only_the_answer_counts() -> None:
+    assert pay(row([("correct", 5)], think=[("wrong", 5)], tagged=True)).value == 1.0
+    for text, counted in (("[Outline] c0. [Answer] c1.", 0.0), ("c0. c1.", 1.0)):
+        spans = tuple((text.index(word), text.index(word) + 3) for word in ("c0.", "c1."))
+        plain = row([("correct", 5)], [("wrong", 5)])
+        sections = ("body", "answer") if "[Answer]" in text else ("body", "body")
+        claims = tuple(replace(c, section=section) for c, section in zip(plain.claims, sections, strict=True))
+        outlined = replace(plain, response=replace(plain.response, text=text, offsets=()), sentences=spans, claims=claims)
+        assert pay(outlined).value == counted
+        modelled = [Verdict(f"segment:{n}", "factuality", p=p) for n, p in ((0, 1.0), (1, 0.0))]
+        assert pay(with_verdicts(outlined, *modelled)).value == counted
+
+
+def test_a_claim_without_a_sentence_is_a_segment_at_the_end() -> None:
+    stray = replace(MIXED.claims[3], sentence=None, span=None, end=None)
+    found = pay(replace(MIXED, claims=(*MIXED.claims[:3], stray)))
+    assert [(event.end, event.value) for event in found.events] == [(9, pytest.approx(2 / 3)), (None, 0.5)]
+    assert found.unplaced == (3,) and pay(MIXED).unplaced == ()
+
+
+def test_failures_and_bad_settings() -> None:
+    bad = Failure("verify", "timeout", "no reply")
+    assert pay(with_verdicts(MIXED, Verdict("claim:3", "fact", error=bad))) == Reward(None, error=bad)
+    for verdict in (Verdict("segment:0", "factuality", p=1.2), Verdict("segment:0", "factuality")):
+        found = pay(with_verdicts(MIXED, verdict))
+        assert found.value is None and found.error is not None and found.error.stage == "reward"
+    with pytest.raises(WorkbenchError, match="choose one of mean, min, max"):
+        reward(FoRAG(aggregate="median"))  # type: ignore[arg-type]

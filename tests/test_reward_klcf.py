@@ -1,0 +1,150 @@
+"""KLCF's reward: recall, precision and their mean, truthfulness, general, format and length, worked by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from tests.reward_rows import Rated, row, with_verdicts
+from workbench.grade import rescore
+from workbench.recipes.klcf import KLCF, checks, reward
+from workbench.reward.klcf import overlong
+from workbench.types import Failure, Feedback, Reward, Verdict, WorkbenchError
+
+PLAIN = KLCF(form=False)
+ONE_TRUE_ONE_WRONG: Sequence[Rated] = [("correct", 5), ("wrong", 5)]
+BAD = Failure("verify", "timeout", "no reply")
+
+
+def items(consistent: int, contradictory: int, missing: int) -> list[Verdict]:
+    labels = ["consistent"] * consistent + ["contradictory"] * contradictory + ["missing"] * missing
+    return [Verdict(f"item:{number}", "checklist", label) for number, label in enumerate(labels)]
+
+
+def pay(feedback: Feedback, config: KLCF = PLAIN) -> Reward:
+    return rescore(feedback, {"klcf": reward(config)}).rewards["klcf"]
+
+
+@pytest.mark.parametrize(
+    ("counts", "b", "recall", "precision", "check"),
+    [
+        ((2, 1, 1), 1, 2 / 4, 2 / 3, 4 / 7),  # 2·(2/3)(1/2)/(2/3 + 1/2) = (2/3)/(7/6)
+        ((2, 1, 1), 2, 2 / 4, 2 / 3, 10 / 19),  # 5·(1/3)/(4·2/3 + 1/2) = (5/3)/(19/6)
+        ((4, 0, 0), 1, 1.0, 1.0, 1.0),
+        ((0, 0, 4), 1, 0.0, 0.0, 0.0),  # silent: C + X = 0
+        ((0, 3, 1), 1, 0.0, 0.0, 0.0),
+        ((1, 0, 3), 1, 0.25, 1.0, 0.4),
+    ],
+)
+def test_checklist(counts: tuple[int, int, int], b: float, recall: float, precision: float, check: float) -> None:
+    paid = pay(row([], verdicts=items(*counts)), replace(PLAIN, w_truth=0.0, b=b))
+    assert (paid.parts["recall"], paid.parts["precision"]) == pytest.approx((recall, precision))
+    assert paid.value == pytest.approx(check) == pytest.approx(paid.parts["check"])
+
+
+@pytest.mark.parametrize(
+    ("claims", "truth"),
+    [
+        (ONE_TRUE_ONE_WRONG, 0.5),
+        ([("correct", 1), ("hedged_correct", 1), ("vague", 1), ("hedged_wrong", 1)], 2.5 / 4),  # 1, 1, .5, 0
+        ([], 0.0),  # nothing claimed
+    ],
+)
+def test_truthfulness_where_fact_verdicts_stand_in(claims: Sequence[Rated], truth: float) -> None:
+    paid = pay(row(claims), replace(PLAIN, w_check=0.0))
+    assert paid.value == pytest.approx(truth) and paid.parts["stood_in"] == len(claims)
+
+
+def test_the_truthfulness_model_goes_before() -> None:
+    modelled = with_verdicts(row(ONE_TRUE_ONE_WRONG), Verdict("claim:1", "truth", p=0.7))
+    paid = pay(modelled, replace(PLAIN, w_check=0.0))
+    assert paid.value == pytest.approx((1 + 0.7) / 2) and paid.parts["stood_in"] == 1
+
+
+def test_variant_averages_what_the_checklist_is_silent_about() -> None:
+    """check = 4/7 as above. Claims consistent, missing, missing with p = 1, 0, 1: truth = 1/2; (4/7 + 1/2)/2."""
+    variant = replace(PLAIN, truth="missing")
+
+    def claimed(*labels: str) -> Feedback:
+        verdicts = [Verdict(f"claim:{number}", "checklist", label) for number, label in enumerate(labels)]
+        return row([("correct", 5), ("wrong", 5), ("correct", 5)], verdicts=[*items(2, 1, 1), *verdicts])
+
+    assert pay(claimed("consistent", "missing", "missing"), variant).value == pytest.approx((4 / 7 + 1 / 2) / 2)
+    none_missing = pay(claimed("consistent", "contradictory", "consistent"), variant)  # dropped, weights renormalised
+    assert none_missing.value == pytest.approx(4 / 7) and "truth" not in none_missing.parts
+    silent = row([], verdicts=items(2, 1, 1))
+    assert pay(silent, variant).value == pytest.approx((4 / 7 + 0) / 2)  # to claim nothing is no way out of the term
+    alone = pay(claimed("consistent", "contradictory", "consistent"), replace(variant, w_check=0.0))
+    assert alone.value is None and alone.error is not None and alone.error.kind == "no_terms"
+    unjudged = pay(claimed("consistent", "missing"), variant)  # claim 2 was not compared
+    assert unjudged.value is None and unjudged.error is not None and "claim:2" in unjudged.error.message
+
+
+def test_weights_are_relative() -> None:
+    """check 4/7, truth 1/2, general .9 at .4/.2/.4: .4·4/7 + .2·.5 + .4·.9 = .6886"""
+    full = row(ONE_TRUE_ONE_WRONG, verdicts=[*items(2, 1, 1), Verdict("response", "general", p=0.9)])
+    weights = replace(PLAIN, w_check=0.4, w_truth=0.2, w_general=0.4)
+    assert pay(full, weights).value == pytest.approx(0.4 * 4 / 7 + 0.1 + 0.36)
+    assert pay(full, replace(weights, w_check=4, w_truth=2, w_general=4)).value == pay(full, weights).value
+    assert pay(full).value == pytest.approx((4 / 7 + 1 / 2) / 2)  # equal, and no general term
+
+
+def test_broken_form_pays_format_and_length_alone() -> None:
+    """l_max 4, l_cache 2: five tokens pay −1, three (4 − 2 − 3)/2 = −.5."""
+    tagged = row(ONE_TRUE_ONE_WRONG, think=[], tagged=True, verdicts=items(2, 1, 1))
+    assert pay(tagged, KLCF()).value == pytest.approx((4 / 7 + 1 / 2) / 2)
+    untagged = row(ONE_TRUE_ONE_WRONG, verdicts=items(2, 1, 1))
+    assert pay(untagged, KLCF()) == replace(pay(untagged, KLCF()), value=-1.0, parts={"format": -1.0, "length": 0.0})
+    assert len(untagged.response.offsets) == 3
+    assert pay(untagged, KLCF(l_max=4, l_cache=2)).value == pytest.approx(-1.5)
+    assert pay(untagged, KLCF(form=False, l_max=4, l_cache=2)).value == pytest.approx((4 / 7 + 1 / 2) / 2 - 0.5)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "penalty"),
+    [(0, 0.0), (1536, 0.0), (1537, -1 / 512), (1792, -0.5), (2047, -511 / 512), (2048, -1.0), (9999, -1.0)],
+)
+def test_soft_overlong(tokens: int, penalty: float) -> None:
+    assert overlong(tokens, 2048, 512) == pytest.approx(penalty)
+
+
+def test_all_is_paid_at_the_end() -> None:
+    paid = pay(row(ONE_TRUE_ONE_WRONG, think=[], tagged=True, verdicts=items(2, 1, 1)), KLCF())
+    assert {event.end for event in paid.events} == {None}
+    assert [event.part for event in paid.events] == ["check", "truth", "format", "length"]
+    assert paid.tokens[-1] == pytest.approx(paid.value) and not any(paid.tokens[:-1])
+
+
+@pytest.mark.parametrize(
+    ("feedback", "config", "says"),
+    [
+        (row(ONE_TRUE_ONE_WRONG), PLAIN, "set klcf.w_check=0"),  # no checklist
+        (row([], verdicts=items(1, 0, 0), checklist=("a", "b")), PLAIN, "item:1"),  # a part of it
+        (row([], verdicts=[*items(1, 0, 0), Verdict("item:1", "checklist", error=BAD)]), PLAIN, "no reply"),
+        (row([], verdicts=[Verdict("item:0", "checklist", "yes")]), PLAIN, "none of consistent"),
+        (row(ONE_TRUE_ONE_WRONG, verdicts=items(1, 0, 0)), replace(PLAIN, w_general=1.0), "'general' verdict"),
+        (with_verdicts(row(ONE_TRUE_ONE_WRONG), Verdict("claim:0", "truth", error=BAD)), replace(PLAIN, w_check=0), "no reply"),
+    ],
+)
+def test_what_is_missing_is_never_a_number(feedback: Feedback, config: KLCF, says: str) -> None:
+    paid = pay(feedback, config)
+    assert paid.value is None and paid.error is not None and says in paid.error.message
+
+
+def test_length_needs_tokens() -> None:
+    bare = row([], verdicts=items(1, 0, 0))
+    bare = replace(bare, response=replace(bare.response, offsets=()))
+    paid = pay(bare)
+    assert paid.value is None and paid.error is not None and "klcf.l_max=none" in paid.error.message
+    assert pay(bare, replace(PLAIN, l_max=None)).value == pytest.approx(0.5)
+
+
+def test_settings_and_the_checks_they_need() -> None:
+    assert checks(KLCF()) == ("fact", "checklist")
+    assert checks(KLCF(w_truth=0, w_general=1)) == ("checklist", "general")
+    assert checks(KLCF(truth="missing")) == ("fact", "claim_checklist", "checklist")
+    for broken in (KLCF(w_check=-1), KLCF(w_check=0, w_truth=0), KLCF(b=0), KLCF(l_cache=0), KLCF(l_max=8, l_cache=9)):
+        with pytest.raises(WorkbenchError, match=r"klcf"):
+            reward(broken)

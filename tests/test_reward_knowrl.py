@@ -1,0 +1,92 @@
+"""KnowRL's reward and the form of a response, worked by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from tests.reward_rows import Rated, row, with_verdicts
+from workbench.grade import rescore
+from workbench.recipes.knowrl import KnowRL, reward
+from workbench.reward.layout import well_formed
+from workbench.types import Failure, Feedback, Reward, Verdict, WorkbenchError
+
+
+def pay(feedback: Feedback, config: KnowRL | None = None) -> Reward:
+    return rescore(feedback, {"knowrl": reward(config or KnowRL())}).rewards["knowrl"]
+
+
+def answered(
+    outcome: str, think: Sequence[Rated] | None = (("correct", 5), ("wrong", 5), ("vague", 3), ("correct", 1))
+) -> Feedback:
+    """By default half of the four facts of the thinking are supported; the answer's one claim is not looked at."""
+    return row([("wrong", 5)], think=think, tagged=True, verdicts=[Verdict("outcome", "answer", outcome)])
+
+
+@pytest.mark.parametrize(
+    ("outcome", "always", "if_wrong", "no_bonus"),
+    [  # format 1 + correct + fact .5
+        ("correct", 1 + 2 + 0.5, 1 + 2, 1 + 2 + 0.5),
+        ("uncertain", 1 + 1 + 0.5, 1 + 1, 1 - 1 + 0.5),
+        ("incorrect", 1 - 1 + 0.5, 1 - 1 + 0.5, 1 - 1 + 0.5),
+    ],
+)
+def test_by_hand(outcome: str, always: float, if_wrong: float, no_bonus: float) -> None:
+    feedback = answered(outcome)
+    assert pay(feedback).value == pytest.approx(always)
+    assert pay(feedback, KnowRL(facts="if_wrong")).value == pytest.approx(if_wrong)
+    assert pay(feedback, KnowRL(refusal=-1.0)).value == pytest.approx(no_bonus)
+    assert pay(feedback).tokens[-1] == pytest.approx(always) and not any(pay(feedback).tokens[:-1])
+
+
+def test_supported_facts() -> None:
+    assert pay(answered("correct", [("hedged_correct", 3), ("hedged_wrong", 3), ("vague", 3)])).parts["fact"] == pytest.approx(
+        1 / 3
+    )
+    assert pay(answered("correct", [])).parts == {"format": 1.0, "correct": 2.0, "fact": 0.0}  # M = 0
+    untagged = row([("correct", 5)], verdicts=[Verdict("outcome", "answer", "correct")])
+    assert pay(untagged).parts == {"format": -1.0, "correct": 2.0, "fact": 0.0}  # what is not thought earns nothing
+
+
+@pytest.mark.parametrize(
+    ("text", "good"),
+    [
+        ("<think>a</think><answer>b</answer>", True),
+        (" <think>\na\n</think>\n\n<answer> b </answer>\n", True),
+        ("<think>a < b</think><answer>b</answer>", True),
+        ("<think></think><answer>b</answer>", False),
+        ("<think> \n</think><answer>b</answer>", False),
+        ("<think>a</think><answer> </answer>", False),
+        ("<answer>b</answer><think>a</think>", False),
+        ("<think>a</think>b", False),
+        ("<think>a<answer>b</answer>", False),
+        ("<think>a</think><answer>b", False),  # cut off
+        ("<think>a</think><think>a</think><answer>b</answer>", False),
+        ("<think>a</think><answer>b</answer><answer>c</answer>", False),
+        ("<think>a<answer>x</answer></think><answer>b</answer>", False),
+        ("<think>a</think> so <answer>b</answer>", False),
+        ("<think>a</think><answer>b</answer> and more", False),
+        ("", False),
+    ],
+)
+def test_the_form(text: str, good: bool) -> None:
+    assert well_formed(text) is good
+
+
+def test_failures() -> None:
+    bad = Failure("verify", "timeout", "no reply")
+    feedback = answered("correct")
+    for target, aspect in (("outcome", "answer"), ("claim:0", "fact")):
+        assert pay(with_verdicts(feedback, Verdict(target, aspect, error=bad))) == Reward(None, error=bad)
+    unread = pay(replace(feedback, error=bad))
+    assert unread.value is None and unread.error == bad
+    missing = pay(row(think=[("correct", 5)], tagged=True))
+    assert missing.value is None and missing.error is not None and "outcome" in missing.error.message
+    # What the reward does not look at does not spoil it: the answer's claim; the facts of a right answer, in the code's way.
+    assert pay(with_verdicts(feedback, Verdict("claim:4", "fact", error=bad))).value == pytest.approx(3.5)
+    spoilt = with_verdicts(feedback, Verdict("claim:0", "fact", error=bad))
+    assert pay(spoilt, KnowRL(facts="if_wrong")).value == pytest.approx(3.0)
+    with pytest.raises(WorkbenchError, match="choose one of always, if_wrong"):
+        reward(KnowRL(facts="never"))  # type: ignore[arg-type]

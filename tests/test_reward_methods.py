@@ -1,0 +1,194 @@
+"""The five methods side by side on one row: configs by name, checks, and what must hold of every reward."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.replay import measure
+from tests.reward_rows import row
+from workbench.bench import Bench, bench
+from workbench.checks import Checks
+from workbench.examples import worked_example
+from workbench.grade import rescore
+from workbench.recipes import METHODS, checks_needed, configure, method, method_configs, reward_fns, train_recipe
+from workbench.recipes.rlfh import RLFH
+from workbench.tokens import words
+from workbench.types import Claims, Cost, Feedback, Question, Response, Verdict, WorkbenchError
+
+LABELS = ("correct", "hedged_correct", "vague", "hedged_wrong", "wrong")
+RATED = st.tuples(st.sampled_from(LABELS), st.integers(1, 5))
+SENTENCES = st.lists(st.lists(RATED, max_size=4), min_size=1, max_size=4)
+SETTINGS: tuple[list[str], ...] = (
+    [],
+    ["rlfh.granularity=sentence", "klcf.form=false", "knowrl.facts=if_wrong", "forag.evaluation=sentence"],
+    ["rlfh.granularity=paragraph", "rlfh.clip=10", "klcf.l_max=8", "klcf.l_cache=4", "forag.evaluation=holistic"],
+    ["rlfh.spread=true", "truthrl.reward=binary", "forag.aggregate=max", "klcf.w_truth=0", "rlfh.no_eos=-1"],
+)
+
+
+def judged(
+    sentences: Sequence, think: Sequence | None, tagged: bool, outcome: str, items: Sequence[str], finish: str
+) -> Feedback:
+    checklist = [Verdict(f"item:{number}", "checklist", label) for number, label in enumerate(items)]
+    verdicts = (Verdict("outcome", "answer", outcome), *checklist)
+    return row(*sentences, think=think, tagged=tagged, verdicts=verdicts, finish=finish)
+
+
+JUDGED = st.builds(
+    judged, SENTENCES, st.none() | st.lists(RATED, max_size=3), st.booleans(),
+    st.sampled_from(("correct", "uncertain", "incorrect")),
+    st.lists(st.sampled_from(("consistent", "contradictory", "missing")), min_size=1, max_size=4),
+    st.sampled_from(("stop", "length")),
+)  # fmt: skip
+
+
+@given(feedback=JUDGED, settings=st.sampled_from(SETTINGS))
+def test_every_reward_is_its_events(feedback: Feedback, settings: list[str]) -> None:
+    """Events sum to the value and so do the tokens; they end inside the response."""
+    for name, paid in rescore(feedback, reward_fns(method_configs(settings=settings))).rewards.items():
+        assert paid.value is not None, (name, paid.error)
+        assert math.isclose(sum(event.value for event in paid.events), paid.value, abs_tol=1e-9)
+        assert math.isclose(sum(paid.tokens), paid.value, abs_tol=1e-9)
+        assert len(paid.tokens) == len(feedback.response.offsets)
+        assert all(event.end is None or 0 < event.end <= len(feedback.response.text) for event in paid.events)
+        assert all(event.start is None or event.end is None or event.start < event.end for event in paid.events)
+
+
+@given(feedback=JUDGED, data=st.data())
+def test_the_order_of_claims_and_verdicts_does_not_matter(feedback: Feedback, data: st.DataObject) -> None:
+    claims, verdicts = tuple(data.draw(st.permutations(feedback.claims))), tuple(data.draw(st.permutations(feedback.verdicts)))
+    rewards = reward_fns(method_configs(settings=["klcf.form=false"]))
+    shuffled = rescore(replace(feedback, claims=claims, verdicts=verdicts), rewards)
+    for name, paid in rescore(feedback, rewards).rewards.items():
+        assert shuffled.rewards[name].value == paid.value
+        assert shuffled.rewards[name].tokens == pytest.approx(paid.tokens)
+
+
+@given(feedback=JUDGED)
+def test_what_rlfh_pays_does_not_depend_on_where(feedback: Feedback) -> None:
+    pay = {
+        (granularity, spread): RLFH(granularity=granularity, spread=spread, no_eos=-1.0)
+        for granularity in ("statement", "sentence", "paragraph")
+        for spread in (False, True)
+    }
+    values = [rescore(feedback, reward_fns({"rlfh": config})).rewards["rlfh"].value for config in pay.values()]
+    assert values == pytest.approx([values[0]] * len(values))
+
+
+def test_worked_example_in_all_five() -> None:
+    """RLFH as in test_reward_rlfh. TruthRL: correct. FoRAG: (1 + 0)/2 and 1 (hedged, true). KLCF: R 1/3, P 1/2, F .4; p 2/3;
+    (.4 + 2/3)/2. KnowRL: format 1, correct 2, the thinking's one fact supported 1."""
+    paid = rescore(worked_example(), reward_fns(method_configs())).rewards
+    assert {name: reward.value for name, reward in paid.items()} == pytest.approx(
+        {"rlfh": 1.6550881545, "truthrl": 1.0, "forag": 1.5, "klcf": 8 / 15, "knowrl": 4.0}
+    )
+    assert tuple(paid) == METHODS
+
+
+def test_a_group_of_equals_is_paid_equally_and_a_batch_of_one_like_any() -> None:
+    rewards = reward_fns(method_configs())
+    group = [replace(worked_example(), response=replace(worked_example().response, sample=n)) for n in range(4)]
+    rows = [rescore(feedback, rewards) for feedback in group]
+    assert all(row.rewards == rows[0].rewards for row in rows)
+
+
+def test_replay_from_the_stored_row_is_total() -> None:
+    rewards = reward_fns(method_configs())
+    once = rescore(worked_example(), rewards)
+    stored = Feedback.from_row(once.to_row(), once.response.question)
+    assert rescore(replace(stored, rewards={}), rewards) == once
+
+
+def test_stored_rollouts_of_the_world_are_all_paid_anew() -> None:
+    found = measure(20)
+    assert (found["rows"], found["unscored"]) == (20, 0)
+    assert found["claims_per_row"] > 8
+
+
+def test_a_bare_row_is_scored_or_says_why_not() -> None:
+    bare = rescore(Feedback(Response("r", Question("q", "?"), "")), reward_fns(method_configs())).rewards
+    assert (bare["rlfh"].value, bare["forag"].value) == (0.0, 0.0)  # nothing was said
+    assert bare["klcf"].value == -1.0  # not in the form
+    for name in ("truthrl", "knowrl"):
+        assert bare[name].value is None and bare[name].error is not None
+
+
+def test_configs_by_name() -> None:
+    configs = method_configs(settings=["rlfh.alpha=2", "knowrl.refusal=-1", "rlfh.f_wrong=-3", "klcf.l_max=none"])
+    assert tuple(configs) == METHODS
+    assert (configs["rlfh"].alpha, configs["rlfh"].f_wrong, configs["knowrl"].refusal) == (2.0, -3.0, -1.0)
+    assert configs["klcf"].l_max is None and configs["rlfh"].clip is None
+    assert list(method_configs(["klcf"])) == ["klcf"]
+    for settings, message in (
+        (["grpo.alpha=2"], "a METHOD out of rlfh, truthrl"),
+        (["rlfh.gamma=2"], "rlfh has no field 'gamma'"),
+        (["rlfh.alpha=x"], "'x' is not a float"),
+    ):
+        with pytest.raises(WorkbenchError, match=message):
+            method_configs(settings=settings)
+    with pytest.raises(WorkbenchError, match="no method 'dpo': choose one of rlfh"):
+        method_configs(["dpo"])
+
+
+def test_checks_that_the_methods_need() -> None:
+    assert checks_needed(method_configs()) == ("fact", "outcome", "checklist")
+    assert checks_needed(method_configs(["truthrl"])) == ("outcome",)
+    assert checks_needed(method_configs(["rlfh"], ["rlfh.mode=single_pass"])) == ("single_pass",)
+
+
+def test_every_grader_asks_only_for_what_its_reward_looks_at() -> None:
+    """A right answer of importance 4 behind a wrong thought, graded on the tiny bench: what each method pays by hand."""
+    tiny = bench("tiny")
+    asked = next(question for question in tiny.questions("ood", ["single"]) if question.text.startswith("In which country is"))
+    right, city = asked.answers[0], asked.title
+    wrong = next(q.answers[0] for q in tiny.questions("ood", ["single"]) if "country" in q.text and q.answers[0] != right)
+    text = f"<think>{city} lies in {wrong}.</think><answer>{city} lies in {right}.</answer>"
+    response = Response("r", replace(asked, checklist=(f"{city} lies in {right}.",)), text, offsets=words(text))
+    expected = {  # 1.2 + ln 2.2; correct; p 1; F 1 and p 1; 1 + 2 + 0/1
+        "rlfh": (1.2 + math.log(2.2), {"answer"}), "truthrl": (1.0, set()), "forag": (1.0, {"answer"}),
+        "klcf": (1.0, {"answer"}), "knowrl": (3.0, {"think"}),
+    }  # fmt: skip
+    for name, (value, sections) in expected.items():
+        [feedback] = method(name).grader(configure(name, tiny), tiny)([response])
+        assert feedback.rewards[name].value == pytest.approx(value), (name, feedback)
+        assert {claim.section for claim in feedback.claims} == sections
+        judged = {verdict.target for verdict in feedback.verdicts if verdict.target.startswith("claim:")}
+        assert judged == {f"claim:{claim.id}" for claim in feedback.claims}
+
+
+def test_single_pass_mode_takes_the_verdicts_of_the_extraction() -> None:
+    """One correct claim of informativeness 5 in the answer, 1.3 + ln 2.3, and one in the thinking, which is left out."""
+    whole = row([("correct", 5)], think=[("wrong", 5)], tagged=True)
+
+    def read(responses: Sequence[Response]) -> list[Claims]:
+        return [Claims(whole.sentences, whole.claims, whole.verdicts, cost=Cost(calls=1)) for _ in responses]
+
+    def lost(responses: Sequence[Response]) -> list[Claims]:
+        raise AssertionError("single-pass mode has no other extraction")
+
+    judge = Checks(lost, {}, single_pass=read)
+    [feedback] = method("rlfh").grader(RLFH(mode="single_pass"), judge)([whole.response])
+    assert feedback.rewards["rlfh"].value == pytest.approx(1.3 + math.log(2.3))
+    assert [verdict.target for verdict in feedback.verdicts] == ["claim:1"] and feedback.cost.calls == 1
+    with pytest.raises(WorkbenchError, match="no check fact"):
+        method("rlfh").grader(RLFH(), judge)
+
+
+def test_only_some_can_be_trained(tmp_path: Path) -> None:
+    with pytest.raises(WorkbenchError, match="'forag' pays rewards but cannot be trained yet"):
+        train_recipe("forag", "tiny", 1, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_configure_knows_all_five() -> None:
+    tiny: Bench = bench("tiny")
+    for name in METHODS:
+        assert type(configure(name, tiny, None, [])) is type(method_configs([name])[name])
+    assert configure("rlfh", tiny, None, ["rlfh.beta=3"]).beta == 3.0

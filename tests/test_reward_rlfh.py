@@ -1,0 +1,172 @@
+"""RLFH's reward, against numbers worked by hand from equations 1 and 2 and table 9."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import log
+from typing import Any
+
+import pytest
+
+from tests.reward_rows import row, with_verdicts
+from workbench.examples import worked_example
+from workbench.grade import rescore
+from workbench.recipes.rlfh import RLFH, label_values, reward
+from workbench.types import Claim, Event, Failure, Feedback, Reward, Verdict, WorkbenchError
+
+LN_3_5 = 1.2527629684953681  # ln(1 + 1.3 + 1.2)
+PAPER = RLFH()
+
+
+def pay(feedback: Feedback, config: RLFH = PAPER) -> Reward:
+    return rescore(feedback, {"rlfh": reward(config)}).rewards["rlfh"]
+
+
+def by_token(feedback: Feedback, config: RLFH = PAPER) -> dict[str, Any]:
+    """Text of the token (with its position, as words repeat) -> what it is paid."""
+    tokens = pay(feedback, config).tokens
+    text, offsets = feedback.response.text, feedback.response.offsets
+    return {f"{n}{text[slice(*offsets[n])]}": pytest.approx(value) for n, value in enumerate(tokens) if value}
+
+
+# truth = Σ f·|g|; info = Σ over sentences of ln(1 + max(-.9, Σ g)). g: 5→1.3, 4→1.2, 3→1.1, 2→1.0, 1→-.1
+CASES = [
+    ([[("correct", 5)]], 1 * 1.3, log(1 + 1.3)),
+    ([[("hedged_correct", 4)]], 0.5 * 1.2, log(1 + 1.2)),
+    ([[("vague", 3)]], -1 * 1.1, log(1 + 1.1)),
+    ([[("hedged_wrong", 2)]], -1.5 * 1.0, log(1 + 1.0)),
+    ([[("wrong", 5)]], -2 * 1.3, log(1 + 1.3)),
+    ([[("correct", 1)]], 1 * 0.1, log(1 - 0.1)),  # the truth of what is useless pays |g|, its uselessness costs
+    ([[("wrong", 1)]], -2 * 0.1, log(1 - 0.1)),
+    ([[("correct", 5), ("correct", 4)]], 1.3 + 1.2, LN_3_5),  # one sentence: the logarithm of the sum
+    ([[("correct", 5)], [("correct", 4)]], 1.3 + 1.2, log(2.3) + log(2.2)),  # two: the sum of the logarithms
+    ([[("correct", 1)] * 8], 8 * 0.1, log(1 - 0.8)),
+    ([[("correct", 1)] * 9], 9 * 0.1, log(1 - 0.9)),
+    ([[("correct", 1)] * 30], 30 * 0.1, log(0.1)),  # ε = -.9 is the floor: ln .1 = -2.30
+    ([[("correct", 5), ("correct", 1)]], 1.3 + 0.1, log(1 + 1.3 - 0.1)),
+    ([[]], 0.0, 0.0),  # a refusal: no claims
+    ([[], [("correct", 5)], []], 1.3, log(2.3)),  # sentences without claims are dropped
+]
+
+
+@pytest.mark.parametrize(("sentences", "truth", "info"), CASES)
+def test_by_hand(sentences: list, truth: float, info: float) -> None:
+    paid = pay(row(*sentences))
+    assert paid.parts == pytest.approx({"truth": truth, "info": info})
+    assert paid.value == pytest.approx(truth + info) == pytest.approx(sum(paid.tokens))
+
+
+def test_worked_example() -> None:
+    """A correct crucial claim, a wrong minor one, a hedged one; the claim of the thinking is not paid.
+
+    1·1.2 − 2·|1.0| + .5·1.1 = −.25;  ln(1 + 1.2 + 1.0) = 1.1632;  ln(1 + 1.1) = .7419;  together 1.6551.
+    """
+    example = worked_example()
+    paid = pay(example)
+    assert paid.value == pytest.approx(1.6550881545)
+    assert paid.parts == pytest.approx({"truth": -0.25, "info": 1.9050881545})
+    assert by_token(example) == {
+        "25 1934": 1.2, "28 green": -2.0, "29.": 1.1631508098, "38 valley": 0.55, "39.": 0.7419373447,
+    }  # fmt: skip
+    assert [event.claim for event in paid.events if event.part == "truth"] == [1, 2, 3]
+    sentence = replace(PAPER, granularity="sentence")
+    assert by_token(example, sentence) == {"29.": 1.2 - 2.0 + 1.1631508098, "39.": 0.55 + 0.7419373447}
+    assert by_token(example, replace(PAPER, granularity="paragraph")) == {"40</answer>": 1.6550881545}
+    # By hand with α = 2, β = .5: 2·(−.25) + .5·1.9051 = .4525; with the launch script's f: 1.2·.3 − 1.2 + 1.1·.1 = −.73
+    assert pay(example, replace(PAPER, alpha=2.0, beta=0.5)).value == pytest.approx(0.4525440773)
+    assert pay(example, replace(PAPER, reward_map="launch_script")).parts["truth"] == pytest.approx(-0.73)
+    # One label changed: the wrong minor claim made correct, +1 instead of −2.
+    changed = with_verdicts(example, Verdict("claim:2", "fact", "correct", 1.0, 2))
+    assert pay(changed).value == pytest.approx(1.6550881545 + 3.0)
+
+
+def test_spreading_pays_the_same_over_the_whole() -> None:
+    """c0 and c1 in one sentence: a claim is spread over its own token, what the sentence tells over its three."""
+    feedback = row([("correct", 5), ("correct", 4)])
+    assert by_token(feedback, replace(PAPER, spread=True)) == {
+        "0c0": 1.3 + LN_3_5 / 3, "1 c1": 1.2 + LN_3_5 / 3, "2.": LN_3_5 / 3,
+    }  # fmt: skip
+    whole = replace(PAPER, spread=True, granularity="paragraph")
+    assert by_token(row([("correct", 5)], []), whole) == dict.fromkeys(
+        ("0c0", "1.", "2 nothing", "3."), pytest.approx((1.3 + log(2.3)) / 4)
+    )
+
+
+def test_an_unplaced_claim_is_listed_and_paid_with_its_sentence() -> None:
+    feedback = row([("correct", 5), ("wrong", 2)], [("vague", 3)])
+    poor, lost, strange = feedback.claims
+    claims = (
+        replace(poor, coverage=0.4),  # found to less than half: its sentence's end
+        replace(lost, span=None, end=None, coverage=0.0),  # not found in its sentence
+        replace(strange, sentence=None, span=None, end=None, coverage=0.0),  # no sentence: the response's end
+    )
+    paid, whole = pay(replace(feedback, claims=claims)), pay(feedback)
+    assert paid.unplaced == (0, 1, 2) and whole.unplaced == ()
+    assert paid.value == pytest.approx(whole.value)  # c2 was alone in its sentence, and is so again
+    assert [(event.part, event.end) for event in paid.events] == [
+        ("truth", 6), ("truth", 6), ("info", 6), ("truth", None), ("info", None),
+    ]  # fmt: skip
+    assert pay(replace(feedback, claims=claims), replace(PAPER, min_coverage=0.4)).unplaced == (1, 2)
+
+
+def test_clip_bounds_what_one_place_is_paid() -> None:
+    """Twenty wrong answers: −2·1.3·20 = −52 and ln(1 + 26) = 3.2958 at the paragraph's end, −10 when clipped."""
+    feedback = row([("wrong", 5)] * 20)
+    assert pay(feedback).value == pytest.approx(-52 + log(27))
+    paid = pay(feedback, replace(PAPER, clip=10.0, granularity="paragraph"))
+    assert paid.value == pytest.approx(-10) and paid.tokens[-1] == pytest.approx(-10)
+    assert paid.parts == pytest.approx({"truth": -52, "info": log(27), "clip": 52 - log(27) - 10})
+    assert pay(feedback, replace(PAPER, clip=10.0)).value == pytest.approx(-52 + log(27))  # no single claim costs more than 2.6
+
+
+def test_a_response_without_end_token_pays_for_it() -> None:
+    config = replace(PAPER, no_eos=-1.0)
+    for feedback, value in (
+        (row([("correct", 5)], finish="length"), 1.3 + log(2.3) - 1),
+        (row([("correct", 5)]), 1.3 + log(2.3)),
+    ):
+        assert pay(feedback, config).value == pytest.approx(value)
+    assert pay(row([], finish="length"), config).events == (Event("no_eos", -1.0),)
+    assert pay(row([], finish="length")).value == 0.0
+
+
+def test_thinking_is_not_paid() -> None:
+    assert pay(row([("correct", 5)], think=[("wrong", 5)] * 5, tagged=True)).value == pytest.approx(1.3 + log(2.3))
+
+
+def test_settings() -> None:
+    assert label_values(PAPER) == {"correct": 1, "hedged_correct": 0.5, "vague": -1, "hedged_wrong": -1.5, "wrong": -2}
+    script = RLFH(reward_map="launch_script", f_wrong=-3)
+    assert label_values(script) == {"correct": 0.3, "hedged_correct": 0.1, "vague": -0.8, "hedged_wrong": -0.9, "wrong": -3}
+    for broken in (RLFH(epsilon=-1.0), RLFH(clip=0.0), RLFH(granularity="word"), RLFH(alpha=float("nan"))):  # type: ignore[arg-type]
+        with pytest.raises(WorkbenchError):
+            reward(broken)
+
+
+BAD = Failure("verify", "parse", "no object", "?")
+
+
+@pytest.mark.parametrize(
+    ("broken", "kind"),
+    [
+        (Verdict("claim:1", "fact", informativeness=2, error=BAD), "parse"),
+        (Verdict("claim:1", "fact", "true", informativeness=2), "undeclared_label"),
+        (Verdict("claim:1", "fact", None, 0.5, 2), "undeclared_label"),
+        (Verdict("claim:1", "fact", "wrong"), "no_informativeness"),
+        (Verdict("claim:1", "fact", "wrong", informativeness=6), "no_informativeness"),
+    ],
+)
+def test_one_bad_verdict_leaves_the_response_unscored(broken: Verdict, kind: str) -> None:
+    paid = pay(with_verdicts(row([("correct", 5), ("wrong", 2)]), broken))
+    assert paid.value is None and not paid.events and not paid.tokens and not paid.parts
+    assert paid.error is not None and paid.error.kind == kind
+
+
+def test_missing_verdicts_and_a_failed_extraction() -> None:
+    unjudged = Feedback(row().response, ((0, 3),), (Claim(0, "c0", "body", 0, (0, 2), 2, 1.0),))
+    error = pay(unjudged).error
+    assert error is not None and (error.kind, error.message) == (
+        "no_verdict", "no 'fact' verdict on the claim:0: grade with a verifier that gives one",
+    )  # fmt: skip
+    lost = Failure("extract", "parse", "not an object")
+    assert pay(replace(row([]), error=lost)) == Reward(None, error=lost)  # not the 0 of a refusal

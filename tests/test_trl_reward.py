@@ -1,0 +1,142 @@
+"""`workbench.trl_reward`: the graders as a reward function in scripts that know nothing else of this package."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import workbench
+from tests.tiny_model import make_policy
+from workbench.bench import bench
+from workbench.checks import Checks, world_checks
+from workbench.recipes.knowrl import KnowRL
+from workbench.store import iter_feedback
+from workbench.threads import use_threads
+from workbench.types import Question, WorkbenchError
+from workbench.world import load_world
+
+
+@pytest.fixture(scope="module")
+def checks() -> Checks:
+    return world_checks(load_world())
+
+
+@pytest.fixture(scope="module")
+def country() -> Question:
+    """A question whose answer is a fact of importance 4."""
+    return next(q for q in load_world().questions("ood", ["single"]) if q.text.startswith("In which country is"))
+
+
+def conversation(text: str) -> list[dict[str, str]]:
+    return [{"role": "assistant", "content": text}]
+
+
+def test_plain_and_conversational_completions_are_paid_alike(checks: Checks, country: Question) -> None:
+    reward = workbench.trl_reward("truthrl", checks)
+    said = [f"{country.answers[0]}.", "I don't know.", "Nowhere."]
+    columns = {"answers": [list(country.answers)] * 3, "id": [7, 7, 7]}
+    assert reward(prompts=[country.text] * 3, completions=said, **columns) == [1.0, 0.0, -1.0]
+    asked = [[{"role": "system", "content": "Be brief."}, {"role": "user", "content": country.text}]] * 3
+    assert reward(prompts=asked, completions=[conversation(text) for text in said], **columns) == [1.0, 0.0, -1.0]
+    assert reward.__name__ == "workbench_truthrl"
+
+
+def test_the_judge_completes_what_the_columns_do_not_say(checks: Checks, country: Question) -> None:
+    """The world knows the question by its text; a judge that does not know it cannot score the outcome."""
+    reward = workbench.trl_reward("truthrl", checks)
+    assert reward([country.text], [country.answers[0]]) == [1.0]
+    assert reward(["What now?"] * 10, ["Rome"] * 10, answer=["Rome"] * 9 + [None]) == [1.0] * 9 + [None]
+    with pytest.raises(WorkbenchError, match=r"1 of 1 completions could not be scored \(verify: .*no gold answers"):
+        reward(["What now?"], ["Rome"])
+    assert workbench.trl_reward("truthrl", checks, max_failed=1.0)(["What now?"], ["Rome"]) == [None]
+
+
+@pytest.mark.parametrize(
+    ("recipe", "settings", "value"),
+    [
+        ("rlfh", [], 1.2 + 0.7884573603642703),  # 1·g(4) and ln(1 + g(4)): a country is of importance 4
+        ("forag", [], 1.0),
+        ("knowrl", [], -1 + 2 + 0),  # untagged, correct, nothing thought
+        (KnowRL(form=0.5), ["knowrl.correct=3"], -0.5 + 3),
+        ("klcf", ["klcf.form=false", "klcf.w_check=0"], 1.0),
+    ],
+)
+def test_every_method_pays(recipe: Any, settings: list[str], value: float, checks: Checks, country: Question) -> None:
+    reward = workbench.trl_reward(recipe, checks, settings=settings)
+    assert reward([country.text], [f"{country.answers[0]}."]) == [pytest.approx(value)]
+
+
+def test_feedback_is_logged_and_kept(tmp_path: Path, checks: Checks, country: Question) -> None:
+    metrics: dict[str, float] = {}
+    extra: dict[str, list] = {}
+    reward = workbench.trl_reward("rlfh", checks, out=tmp_path)
+    said = [f"{country.answers[0]}.", "I don't know."]
+    reward(
+        [country.text] * 2, said, log_metric=metrics.__setitem__, log_extra=extra.__setitem__,
+        trainer_state=SimpleNamespace(global_step=4), unknown_column=[1, 2],
+        passages=[["One.", {"title": "T", "text": "Two."}]] * 2,
+    )  # fmt: skip
+    assert metrics == {"rlfh/failed": 0.0, "rlfh/claims": 0.5, "rlfh/unplaced": 0.0}
+    assert [set(json.loads(parts)) for parts in extra["rlfh_parts"]] == [{"truth", "info"}] * 2
+    assert extra["rlfh_error"] == ["", ""]
+    kept = list(iter_feedback(tmp_path))
+    assert [row.response.text for row in kept] == said
+    assert [(row.response.step, row.response.sample) for row in kept] == [(5, 0), (5, 1)]
+    assert [sum(row.rewards["rlfh"].tokens) for row in kept] == pytest.approx([row.rewards["rlfh"].value for row in kept])
+
+
+def test_mistakes_are_named_before_anything_is_trained(checks: Checks) -> None:
+    for recipe, settings, message in (
+        ("grpo", [], "no method 'grpo': choose one of rlfh"),
+        (3, [], "neither a method nor a method's config"),
+        ("rlfh", ["rlfh.gamma=2"], "no field 'gamma'"),
+        ("rlfh", ["rlfh.epsilon=-2"], "must be above -1"),
+        ("klcf", ["klcf.w_general=1"], "no check general"),
+        ("rlfh", ["rlfh.mode=single_pass"], "rlfh.mode=pipeline"),
+        ("truthrl", ["truthrl.knowledge=true"], "no check out_of_knowledge"),
+    ):
+        with pytest.raises(WorkbenchError, match=message):
+            workbench.trl_reward(recipe, checks, settings=settings)
+
+
+@pytest.mark.slow
+def test_plain_grpo_trainer(tmp_path: Path, checks: Checks) -> None:
+    """Two steps of somebody else's script: TRL's own trainer, a data set, our function; weights move and rewards are logged."""
+    import torch
+    from datasets import Dataset
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from trl import GRPOConfig, GRPOTrainer
+
+    folder = make_policy(tmp_path / "policy")
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    asked = bench("tiny").questions("rl")[:4]
+    rows = [{"prompt": q.messages(), "id": q.id, "answers": list(q.answers), "kind": q.kind} for q in asked]
+    reward = workbench.trl_reward("knowrl", checks, tokenizer=tokenizer, out=tmp_path / "kept")
+    trainer = GRPOTrainer(
+        model=model,
+        reward_funcs=[reward, lambda completion_ids, **_: [float(ids[0] % 5) for ids in completion_ids]],
+        args=GRPOConfig(
+            output_dir=str(tmp_path / "out"), max_steps=2, per_device_train_batch_size=8, num_generations=4,
+            max_completion_length=6, learning_rate=1e-2, use_cpu=True, bf16=False, gradient_checkpointing=False,
+            logging_steps=1, report_to="none", save_strategy="no", disable_tqdm=True, dataloader_pin_memory=False, seed=1,
+        ),
+        train_dataset=Dataset.from_list(rows),
+        processing_class=tokenizer,
+    )  # fmt: skip
+    with use_threads(1):
+        trainer.train()
+    steps = [log for log in trainer.state.log_history if "loss" in log]
+    assert len(steps) == 2 and all("rewards/workbench_knowrl/mean" in log and log["knowrl/failed"] == 0 for log in steps)
+    assert any(not torch.equal(before[name], value) for name, value in model.state_dict().items())
+    kept = list(iter_feedback(tmp_path / "kept"))
+    assert len(kept) == 16 and len({row.response.id for row in kept}) == 16
+    assert all(len(row.rewards["knowrl"].tokens) == len(row.response.token_ids) > 0 for row in kept)
+    values = [row.rewards["knowrl"].value for row in kept]
+    logged = [log["rewards/workbench_knowrl/mean"] for log in steps]
+    assert [sum(values[:8]) / 8, sum(values[8:]) / 8] == pytest.approx(logged)  # type: ignore[arg-type]

@@ -1,0 +1,56 @@
+"""FoRAG: factuality optimised at two fine grains in web-enhanced long answers (arXiv 2406.13779).
+
+The paper: answers are planned by an outline before they are written, which makes them more coherent and less factual; doubly
+fine-grained RLHF (evaluation by holistic answer, sentence or subclaim; reward model by sequence or token) brings factuality
+back. WebGPT-en, Llama2-7B, answers wholly factual: .7978 with the outline, .8897 with both; subclaims .8897, sentences .8787,
+holistic .8493 with a sequence-level reward model.
+
+Our deviations: until a reward model is trained, the verdicts on claims stand in for it, and the reward says so; only the
+`[Answer]` part counts; the paper's normalisation by the reference's own answer subtracts the mean of that answer's segment
+rewards.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from workbench.recipes import assemble
+from workbench.types import Grade, RewardFn
+
+if TYPE_CHECKING:
+    from workbench.bench import Bench
+    from workbench.checks import Checks
+
+METHOD = "forag"
+CHECKS = ("fact",)
+
+
+@dataclass(frozen=True)
+class FoRAG:
+    """The reward's settings (section 5.2)."""
+
+    evaluation: Literal["holistic", "sentence", "subclaim"] = "subclaim"  # the best row of table 2
+    aggregate: Literal["mean", "min", "max"] = "mean"  # of a sentence's subclaims
+    # Subtract the reference answer's mean segment reward from every segment: none = where the row has it; true = required.
+    baseline: bool | None = None
+
+
+def reward(config: FoRAG) -> RewardFn:
+    """Feedback with "factuality" verdicts, or "fact" verdicts that stand in, -> reward, events at the ends of sentences."""
+    from workbench.config import check_values
+    from workbench.reward import forag
+    from workbench.reward.forag import Aggregate, mean
+
+    check_values(config)
+    aggregates: dict[str, Aggregate] = {"mean": mean, "min": min, "max": max}
+    return forag(config.evaluation, aggregates[config.aggregate], config.baseline)
+
+
+def checks(config: FoRAG) -> tuple[str, ...]:
+    return CHECKS
+
+
+def grader(config: FoRAG, bench: Bench | Checks) -> Grade:
+    """Responses -> feedback with verdicts on the answer's claims, and the reward under "forag"."""
+    return assemble(bench, {METHOD: reward(config)}, checks(config), lambda claim: claim.section != "think")

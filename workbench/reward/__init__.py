@@ -1,0 +1,26 @@
+"""Verdicts to rewards: pure arithmetic, no model calls. One module per paper.
+
+A factory takes a method's constants and returns its `RewardFn`. The events of a reward sum to its value; `parts` holds the
+named quantities of the method's equation. A verdict that is missing or failed gives a reward of None with the reason, never a
+number.
+"""
+
+from workbench.reward.forag import forag
+from workbench.reward.klcf import klcf
+from workbench.reward.knowrl import knowrl
+from workbench.reward.rlfh import rlfh
+from workbench.reward.truthrl import additive, binary, conditional, knowledge, multiplicative, reasoning, ternary
+
+__all__ = [
+    "additive",
+    "binary",
+    "conditional",
+    "forag",
+    "klcf",
+    "knowledge",
+    "knowrl",
+    "multiplicative",
+    "reasoning",
+    "rlfh",
+    "ternary",
+]

@@ -1,0 +1,104 @@
+"""RLFH (arXiv 2406.12221, section 3.2): every claim is paid for its truth, every sentence for what it tells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from math import fsum, log1p
+from typing import Literal
+
+from workbench.attribute import THRESHOLD, is_placed
+from workbench.reward.verdicts import Table, by_sentence, claims, label, on_claim, scored, sums, total, unscored
+from workbench.types import Claim, Event, Feedback, Reward, RewardFn, Verdict
+
+Granularity = Literal["statement", "sentence", "paragraph"]
+
+PAPER_F = {"correct": 1.0, "hedged_correct": 0.5, "vague": -1.0, "hedged_wrong": -1.5, "wrong": -2.0}  # table 9
+LAUNCH_SCRIPT_F = {"correct": 0.3, "hedged_correct": 0.1, "vague": -0.8, "hedged_wrong": -0.9, "wrong": -1.2}  # (code)
+PAPER_G = {5: 1.3, 4: 1.2, 3: 1.1, 2: 1.0, 1: -0.1}  # table 9
+
+
+def rlfh(
+    f: Mapping[str, float] = PAPER_F,
+    g: Mapping[int, float] = PAPER_G,
+    alpha: float = 1.0,
+    beta: float = 1.0,
+    epsilon: float = -0.9,
+    granularity: Granularity = "statement",
+    spread: bool = False,
+    clip: float | None = None,
+    no_eos: float = 0.0,
+    min_coverage: float = THRESHOLD,
+) -> RewardFn:
+    """The sum over claims of α·f(label)·|g(info)| and over sentences of β·log(1 + max(ε, Σ g(info))) (equations 1 and 2).
+
+    Claims of the thinking are left out *(ours)*. Claims without a sentence share one more sentence, at the response's end
+    *(ours)*. No claims, as in a refusal, is a reward of 0 with no events.
+
+    Args:
+        granularity: a claim is paid at its last matched character and a sentence at its end ("statement"), both at the end of
+            the sentence, or all at the end of the response ("paragraph"). The total is the same.
+        spread: pay a claim, sentence or response over its whole length instead of at its end *(ours)*.
+        clip: bound of what is paid at one place, either way; the excess is an event "clip" *(code: 10)*.
+        no_eos: what a response pays that was cut off before its end token *(code: -1)*.
+        min_coverage: a claim of which less was found is unplaced: it is listed, and paid with its sentence.
+    """
+
+    def of_sentence(feedback: Feedback, verdicts: Table, number: int | None, told: list[Claim]) -> list[Event]:
+        end, start = _whole(feedback, number, granularity)
+        events, rated = [], []
+        for claim in told:
+            verdict = on_claim(verdicts, claim, "fact")
+            weight = g[_informativeness(verdict, g)]
+            event = Event("truth", alpha * f[label(verdict, f)] * abs(weight), end, claim.id, start)
+            if granularity == "statement" and is_placed(claim, min_coverage):
+                event = replace(event, end=claim.end, start=claim.span[0] if claim.span else None)
+            events.append(event)
+            rated.append(weight)
+        return [*events, Event("info", beta * log1p(max(epsilon, fsum(rated))), end, start=start)]
+
+    @scored
+    def reward(feedback: Feedback, verdicts: Table) -> Reward:
+        told = claims(feedback, lambda claim: claim.section != "think")
+        events: list[Event] = []
+        for number, together in by_sentence(told).items():
+            events += of_sentence(feedback, verdicts, number, together)
+        if no_eos and feedback.response.finish == "length":
+            events.append(Event("no_eos", no_eos))
+        if not spread:
+            events = [replace(event, start=None) for event in events]
+        if clip is not None:
+            events += _excess(events, clip)
+        unplaced = tuple(claim.id for claim in told if not is_placed(claim, min_coverage))
+        return Reward(total(events), sums(events, "truth", "info"), tuple(events), unplaced=unplaced)
+
+    return reward
+
+
+def _whole(feedback: Feedback, sentence: int | None, granularity: Granularity) -> tuple[int | None, int]:
+    """End and start of a sentence; of the response where that is what is paid or no sentence is known."""
+    if sentence is None or granularity == "paragraph":
+        return None, 0
+    start, end = feedback.sentences[sentence]
+    return end, start
+
+
+def _informativeness(verdict: Verdict, g: Mapping[int, float]) -> int:
+    rating = verdict.informativeness
+    if rating is None or rating not in g:
+        message = f"informativeness {rating} of the {verdict.target} is none of {', '.join(map(str, sorted(g)))}"
+        raise unscored("no_informativeness", f"{message}: grade with a verifier that rates it")
+    return rating
+
+
+def _excess(events: list[Event], clip: float) -> list[Event]:
+    """What must be added at each place so that no more than ±clip is paid there."""
+    places: dict[tuple[int | None, int | None], list[Event]] = {}
+    for event in events:
+        places.setdefault((event.end, event.start), []).append(event)
+    paid = {place: total(there) for place, there in places.items()}
+    return [
+        Event("clip", max(-clip, min(clip, value)) - value, end, start=start)
+        for (end, start), value in paid.items()
+        if abs(value) > clip
+    ]

@@ -1,0 +1,105 @@
+"""Looking verdicts up: what a reward's arithmetic needs from a row, or the reason why it cannot be had."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from math import fsum
+
+from workbench.types import Claim, Event, Failure, Feedback, Reward, RewardFn, Verdict
+
+Table = Mapping[tuple[str, str | None], Verdict]
+
+# The probability that a label stands for where a verdict gives none *(ours)*: to hedge does not make a claim less true.
+P_TRUE = {"correct": 1.0, "hedged_correct": 1.0, "vague": 0.5, "hedged_wrong": 0.0, "wrong": 0.0}
+
+
+class Unscored(Exception):
+    """There is no reward to pay, for the reason that `failure` gives. Raised and caught inside this package only."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
+
+
+def scored(pay: Callable[[Feedback, Table], Reward]) -> RewardFn:
+    """Give `pay` the row's verdicts by (target, aspect); where it finds that there is nothing to score, the value is None."""
+
+    def reward(feedback: Feedback) -> Reward:
+        try:
+            return pay(feedback, table(feedback))
+        except Unscored as reason:
+            return Reward(None, error=reason.failure)
+
+    return reward
+
+
+def table(feedback: Feedback) -> Table:
+    """The first verdict by (target, aspect), and by (target, None) the first of any aspect."""
+    found: dict[tuple[str, str | None], Verdict] = {}
+    for verdict in feedback.verdicts:
+        found.setdefault((verdict.target, verdict.aspect), verdict)
+        found.setdefault((verdict.target, None), verdict)
+    return found
+
+
+def unscored(kind: str, message: str, raw: str = "") -> Unscored:
+    return Unscored(Failure("reward", kind, message, raw))
+
+
+def find(verdicts: Table, target: str, *aspects: str | None) -> Verdict:
+    """The verdict on `target` of the first of `aspects` that there is; it is not a failed one."""
+    verdict = next((verdicts[target, aspect] for aspect in aspects if (target, aspect) in verdicts), None)
+    if verdict is None:
+        named = " or ".join(f"'{aspect}'" for aspect in aspects if aspect)
+        what = f"{named} verdict on the {target}" if named else f"verdict on the {target}"
+        raise unscored("no_verdict", f"no {what}: grade with a verifier that gives one")
+    if verdict.error is not None:
+        raise Unscored(verdict.error)
+    return verdict
+
+
+def label(verdict: Verdict, declared: Collection[str]) -> str:
+    """The verdict's label, which must be one of `declared`."""
+    if verdict.label is None or verdict.label not in declared:
+        message = f"label {verdict.label!r} of the {verdict.target} is none of {', '.join(declared)}"
+        raise unscored("undeclared_label", message, str(verdict.label))
+    return verdict.label
+
+
+def probability(verdict: Verdict) -> float:
+    """The verdict's p, in [0, 1]; where it has none, what its label stands for (`P_TRUE`)."""
+    if verdict.p is None:
+        return P_TRUE[label(verdict, P_TRUE)]
+    if not 0 <= verdict.p <= 1:
+        raise unscored("not_a_probability", f"p = {verdict.p} of the {verdict.target} is not in [0, 1]", str(verdict.p))
+    return verdict.p
+
+
+def claims(feedback: Feedback, wanted: Callable[[Claim], bool]) -> list[Claim]:
+    """The claims that `wanted` picks; a row whose claims could not be extracted has no reward, rather than no claims."""
+    if feedback.error is not None:
+        raise Unscored(feedback.error)
+    return [claim for claim in feedback.claims if wanted(claim)]
+
+
+def by_sentence(told: Sequence[Claim]) -> dict[int | None, list[Claim]]:
+    """Claims by their sentence; those without one are together."""
+    found: dict[int | None, list[Claim]] = {}
+    for claim in told:
+        found.setdefault(claim.sentence, []).append(claim)
+    return found
+
+
+def on_claim(verdicts: Table, claim: Claim, *aspects: str) -> Verdict:
+    return find(verdicts, f"claim:{claim.id}", *aspects)
+
+
+def total(events: Sequence[Event]) -> float:
+    """The sum of the events, exactly rounded, so that it does not depend on their order."""
+    return fsum(event.value for event in events)
+
+
+def sums(events: Sequence[Event], *parts: str) -> dict[str, float]:
+    """The sum of the events of each part; `parts` are those named even where there is no event."""
+    names = dict.fromkeys([*parts, *(event.part for event in events)])
+    return {name: total([event for event in events if event.part == name]) for name in names}

@@ -1,0 +1,171 @@
+"""The methods' graders as a reward function for anyone's own TRL or Unsloth script: `workbench.trl_reward`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workbench.types import Feedback, Grade, Passage, Question, Response, WorkbenchError
+
+if TYPE_CHECKING:
+    from workbench.bench import Bench
+    from workbench.checks import Checks
+
+COLUMNS = ("id", "question", "answers", "answer", "title", "passages", "checklist", "kind")
+
+
+def trl_reward(
+    recipe: Any,
+    bench: str | Bench | Checks = "tiny",
+    *,
+    settings: Sequence[str] = (),
+    tokenizer: Any = None,
+    out: Path | str | None = None,
+    max_failed: float = 0.2,
+) -> Callable[..., list[float | None]]:
+    """A reward function for `GRPOTrainer(reward_funcs=…)`: one number for each completion, None where it could not be scored.
+
+    The data set's columns say what is known of a question, all of them optional: `id`, `question` (by default the last user
+    message, or the whole prompt), `answers` (or `answer`), `title`, `passages` ({title, text} or text), `checklist`, `kind`.
+
+    Args:
+        recipe: a method's name ("rlfh", "truthrl", "forag", "klcf", "knowrl") or its config.
+        bench: who checks: a bench or its name, or `Checks` such as `workbench.checks.judge_checks(judge, search)`.
+        settings: "method.field=value", as on the command line.
+        tokenizer: the policy's. With it, responses are read from the sampled ids and their tokens are paid; without it the
+            completions' text is taken.
+        out: a folder that keeps every response with its feedback, for the inspector; for runs of one process.
+        max_failed: share of unscored completions in a batch above which training stops.
+
+    Raises:
+        WorkbenchError: no such method or setting, or a bench that lacks one of the method's checks. When called: too many
+            completions that could not be scored.
+    """
+    name, grade, recognise = _grader(recipe, bench, settings)
+
+    def reward(prompts: Sequence[Any], completions: Sequence[Any], **columns: Any) -> list[float | None]:
+        asked = [recognise(question) for question in _questions(prompts, columns)]
+        state = columns.get("trainer_state")
+        step = None if state is None else state.global_step + 1
+        feedbacks = grade(_responses(asked, completions, columns.get("completion_ids"), tokenizer, step))
+        if out is not None:
+            from workbench.store import append_feedback
+
+            append_feedback(out, feedbacks)
+        _log(name, feedbacks, columns)
+        _stop_at(max_failed, name, feedbacks)
+        return [_value(feedback, name) for feedback in feedbacks]
+
+    reward.__name__ = f"workbench_{name}"  # TRL logs rewards under this
+    return reward
+
+
+def _grader(
+    recipe: Any, given: str | Bench | Checks, settings: Sequence[str]
+) -> tuple[str, Grade, Callable[[Question], Question]]:
+    """The method's name, its grader over that judge, and what the judge adds to a question."""
+    from workbench.bench import bench
+    from workbench.checks import Checks
+    from workbench.config import override
+    from workbench.recipes.grading import configure_method, method
+
+    name, config = configure_method(recipe)
+    config = override(config, name, settings)
+    able: Bench | Checks = bench(given) if isinstance(given, str) else given
+    checks = able if isinstance(able, Checks) else able.checks
+    return name, method(name).grader(config, able), checks.recognise or (lambda question: question)
+
+
+def _questions(prompts: Sequence[Any], columns: Mapping[str, Any]) -> list[Question]:
+    known = {name: columns[name] for name in COLUMNS if columns.get(name) is not None}
+    return [_question(prompt, {name: known[name][number] for name in known}) for number, prompt in enumerate(prompts)]
+
+
+def _question(prompt: Any, row: Mapping[str, Any]) -> Question:
+    text = row.get("question") or (prompt if isinstance(prompt, str) else _last(prompt, "user"))
+    answers = row.get("answers") or row.get("answer") or ()
+    return Question(
+        id=str(row["id"]) if "id" in row else _digest([text, {name: row[name] for name in row if name != "question"}]),
+        text=text,
+        answers=tuple(map(str, [answers] if isinstance(answers, str | int | float) else answers)),
+        title=row.get("title") or "",
+        passages=tuple(map(_passage, row.get("passages") or ())),
+        checklist=tuple(row.get("checklist") or ()),
+        kind=row.get("kind") or "single",
+    )
+
+
+def _passage(given: Any) -> Passage:
+    row = {"text": given} if isinstance(given, str) else given
+    title, text = row.get("title") or "", row["text"]
+    return Passage(str(row.get("id") or _digest([title, text])), title, text)
+
+
+def _digest(value: Any) -> str:
+    """An id for what has none: equal only where everything is."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()[:12]
+
+
+def _last(messages: Sequence[Mapping[str, Any]], role: str) -> str:
+    """The text of the last message of a role; "" if there is none."""
+    said = [message["content"] for message in messages if message["role"] == role and message["content"]]
+    if said and not isinstance(said[-1], str):  # a list of parts, as of models that take images
+        return "".join(part.get("text") or "" for part in said[-1])
+    return said[-1] if said else ""
+
+
+def _responses(
+    asked: Sequence[Question], completions: Sequence[Any], ids: Sequence[Sequence[int]] | None, tokenizer: Any, step: int | None
+) -> list[Response]:
+    """Responses in order; the group is the question, at its step, and `sample` counts within it."""
+    from dataclasses import replace
+
+    from workbench.generate import as_response
+    from workbench.tokens import words
+
+    seen: dict[str, int] = {}
+    responses = []
+    for number, (question, completion) in enumerate(zip(asked, completions, strict=True)):
+        group = question.id if step is None else f"{question.id}/{step}"
+        sample = seen[group] = seen.get(group, -1) + 1
+        if tokenizer is not None and ids is not None:
+            response = as_response(tokenizer, question, ids[number], [tokenizer.eos_token_id])
+        else:
+            text = completion if isinstance(completion, str) else _last(completion, "assistant")
+            response = Response("", question, text, offsets=words(text), source="words")
+        responses.append(replace(response, id=f"{group}/{sample}", group=group, sample=sample, step=step))
+    return responses
+
+
+def _value(feedback: Feedback, name: str) -> float | None:
+    return None if feedback.error else feedback.rewards[name].value
+
+
+def _why(feedback: Feedback, name: str) -> str:
+    error = feedback.error or feedback.rewards[name].error
+    return f"{error.stage}: {error.message}" if error else ""
+
+
+def _log(name: str, feedbacks: Sequence[Feedback], columns: Mapping[str, Any]) -> None:
+    """Tell TRL, where it listens: metrics of the same names in every call, as processes are averaged; parts and errors."""
+    if log_metric := columns.get("log_metric"):
+        count, claims = len(feedbacks), sum(len(feedback.claims) for feedback in feedbacks)
+        unplaced = sum(len(feedback.rewards[name].unplaced) for feedback in feedbacks)
+        log_metric(f"{name}/failed", sum(_value(feedback, name) is None for feedback in feedbacks) / count)
+        log_metric(f"{name}/claims", claims / count)
+        log_metric(f"{name}/unplaced", unplaced / max(claims, 1))
+    if log_extra := columns.get("log_extra"):
+        log_extra(f"{name}_parts", [json.dumps(dict(feedback.rewards[name].parts)) for feedback in feedbacks])
+        log_extra(f"{name}_error", [_why(feedback, name) for feedback in feedbacks])
+
+
+def _stop_at(max_failed: float, name: str, feedbacks: Sequence[Feedback]) -> None:
+    unscored = [feedback for feedback in feedbacks if _value(feedback, name) is None]
+    if len(unscored) > max_failed * len(feedbacks):
+        raise WorkbenchError(
+            f"{len(unscored)} of {len(feedbacks)} completions could not be scored ({_why(unscored[0], name)}): "
+            "mend that, or raise max_failed"
+        )
