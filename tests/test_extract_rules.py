@@ -123,3 +123,15 @@ def test_claims_of_people(slices: Path) -> None:
             sentences += len(theirs)
             found += sum(any(2 * len(a & b) >= 1.5 * max(len(a), len(b)) for b in ours) for a in theirs)
     assert sentences > 500 and found / sentences > 0.4
+
+
+def test_a_thing_is_named_and_a_place_kept_with_its_time() -> None:
+    text = "The Osk bridge was opened in 1934, and it carries two lanes. It has been in the valley since 1934. I find it ugly."
+    [found] = rules()([Response("r", Question("q", "What is the Osk bridge?", title="Osk bridge"), text)])
+    assert [claim.text for claim in found.claims] == [
+        "The Osk bridge was opened in 1934.",
+        "Osk bridge carries two lanes.",
+        "Osk bridge has been in the valley since 1934.",
+    ]
+    [of_a_person] = rules()([Response("r", Question("q", "Who is Ana?", title="Ana Bo"), "He wrote Dusk. It won a prize.")])
+    assert [claim.text for claim in of_a_person.claims] == ["Ana Bo wrote Dusk.", "It won a prize."]

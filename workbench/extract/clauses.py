@@ -155,7 +155,7 @@ def _has_subject(words: list[str], start: int) -> bool:
     for i in range(start + 1, min(start + 8, len(words))):
         if words[i] in (",", "and"):
             return False
-        if english.is_verb(words, i):
+        if english.is_verb(words, i) or (i == start + 1 and first in english.PRONOUNS):  # "and it carries"
             return True
     return False
 

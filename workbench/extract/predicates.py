@@ -16,7 +16,8 @@ def predicate(subject: str, said: str, lead: str = "") -> Iterator[str]:
     head = _verb_group(words)
     group = said[: tokens[head - 1].end()] if head else ""
     rest, aside = _named(said[len(group) :].strip())
-    if head and words[0] in english.COPULAS and words[head - 1] in english.COPULAS | english.ADVERBS:
+    copular = head and (words[0] in english.COPULAS or {"be", "been"} & set(words[:head]))
+    if copular and words[head - 1] in english.COPULAS | english.ADVERBS | {"be", "been"}:
         found = list(_complements(subject, group, rest)) + aside
     else:
         found = [f"{subject} {group} {piece}" for piece in _objects(words[head - 1 : head], rest)] + aside
@@ -64,7 +65,8 @@ def _complements(subject: str, copula: str, rest: str) -> Iterator[str]:
         if examples and opening and opening.end() <= examples.start():
             yield from (f"{subject} {copula} {opening[0]}{item}" for item in _items(what[examples.end() :]))
     elif what:
-        yield from (f"{subject} {copula} {piece}" for piece in _objects([], what))
+        where = _PREPOSITION.match(what)  # "is in Oslo since May": "is since May" would say nothing
+        yield from (f"{subject} {copula} {piece}" for piece in (_listed(what) if where else _objects([], what)))
     for modifier in modifiers:
         verb = "was" if modifier.startswith("born") else copula.split()[0]
         yield from predicate(subject, f"{verb} {modifier}")

@@ -25,11 +25,21 @@ def topic_of(response: Response) -> str:
     return first[0] if first and " " in first[0] else ""
 
 
-def resolve(claim: str, topic: str) -> str:
-    """The claim with the topic for a pronoun that is its subject ("He", "Her father")."""
+_PERSONAL = re.compile(r"\b(?:he|she|his|hers?|him)\b", re.I)
+
+
+def is_thing(response: Response) -> bool:
+    """Whether "it" may be taken for the topic: it is named by the question, and nobody is spoken of as "he" or "she"."""
+    named = response.question.title or _NAME.search(response.question.text)
+    return bool(named) and not _PERSONAL.search(response.text)
+
+
+def resolve(claim: str, topic: str, thing: bool = False) -> str:
+    """The claim with the topic for a pronoun that is its subject ("He", "Her father"; of a `thing`, "It" and "Its" too)."""
     if not topic:
         return claim
-    return re.sub(r"^(?:(He|She)|(His|Her))\b", lambda pronoun: topic if pronoun[1] else f"{topic}'s", claim)
+    pronouns = r"^(?:(He|She|It)|(His|Her|Its))\b" if thing else r"^(?:(He|She)|(His|Her))\b"
+    return re.sub(pronouns, lambda pronoun: topic if pronoun[1] else f"{topic}'s", claim)
 
 
 def decontextualise(claim: Claim, topic: str) -> Claim:
