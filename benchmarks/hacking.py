@@ -244,7 +244,7 @@ def measure(people: int = 40) -> list[dict[str, Any]]:
     for situation, (which, text, attacks) in SITUATIONS.items():
         honest_rows = run(responses(found, which, text))
         segments = [rescore(row, reward_fns(method_configs(["forag"]))).rewards["forag"] for row in honest_rows]
-        baselines = [(paid.value or 0.0) / max(len(paid.events), 1) for paid in segments]
+        baselines = [(reward.value or 0.0) / max(len(reward.events), 1) for reward in segments]
         honest = paid(honest_rows, baselines)
         for attack, attacked in attacks.items():
             values = paid(run(responses(found, which, attacked)), baselines)

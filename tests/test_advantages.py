@@ -6,7 +6,8 @@ import math
 
 import pytest
 
-from workbench.advantages import Rewarded, advantages, gae, group, process, rtg
+from workbench.advantages import Rewarded, advantages, gae, group, process, rewarded, rtg
+from workbench.grade import rescore
 from workbench.types import Event, Failure, Feedback, Question, Response, Reward, WorkbenchError
 
 ROOT2 = math.sqrt(2)
@@ -59,6 +60,14 @@ def test_return_to_go_leaves_a_refusal_at_zero() -> None:
     assert answer == pytest.approx([value / (ROOT2 + 1e-4) for value in (-2.0, -2.5, 0.0)])
 
 
+def test_totals_that_differ_by_rounding_alone_are_equal() -> None:
+    """.1 + .7 and .4 + .4 differ in the last bit; over that, the tokens of both would be paid thousands."""
+    rows = [row(0.1, 0.7), row(0.4, 0.4)]
+    assert math.fsum(rows[0].rewards or ()) != math.fsum(rows[1].rewards or ())
+    assert rtg(rows) == [(0.0, 0.0)] * 2
+    assert group(rows) == [pytest.approx((0.0, 0.0), abs=1e-9)] * 2
+
+
 def test_gae_by_hand() -> None:
     # γ 1, λ .5. t1: δ = 1 − .5 = .5. t0: δ = 0 + .5 − .2 = .3, A = .3 + .5·.5 = .55
     [found] = gae([row(0.0, 1.0, values=(0.2, 0.5))], gamma=1.0, lam=0.5)
@@ -100,3 +109,27 @@ def test_from_stored_rows() -> None:
     lost = Reward(None, error=Failure("verify", "parse", "x"))
     found = advantages([feedback(up), feedback(down), feedback(lost)], "rlfh", process)
     assert found == [*process([row(2.0, 0.0), row(0.0, -2.0)]), (0.0, 0.0)]
+
+
+@pytest.mark.parametrize("estimator", [group, process, rtg])
+def test_a_response_without_tokens_counts_in_the_baseline(estimator) -> None:
+    """An empty completion that is paid −1, as one token would be; it has no token that an advantage could go to."""
+
+    def feedback(reward: Reward, *offsets: tuple[int, int]) -> Feedback:
+        response = Response("r", Question("q", "?"), "a" * len(offsets), offsets=offsets, values=(0.0,) * len(offsets))
+        return settle_row(Feedback(response), reward)
+
+    down, up = Reward(-1.0, events=(Event("outcome", -1.0),)), Reward(1.0, events=(Event("outcome", 1.0),))
+    empty, full = advantages([feedback(down), feedback(up, (0, 1))], "m", estimator)
+    assert empty == () and full == estimator([row(-1.0), row(1.0)])[1]
+    assert advantages([feedback(down), feedback(up, (0, 1))], "m", gae) == [(), (1.0,)]
+
+
+def settle_row(feedback: Feedback, reward: Reward) -> Feedback:
+    return rescore(feedback, {"m": lambda _: reward})
+
+
+def test_events_that_are_spread_hold_all_their_tokens() -> None:
+    response = Response("r", Question("q", "?"), "abc", offsets=((0, 1), (1, 2), (2, 3)))
+    paid = settle_row(Feedback(response), Reward(1.0, events=(Event("truth", 1.0, 2, start=0),)))
+    assert rewarded(paid, "m") == Rewarded(3, (0.5, 0.5, 0.0), frozenset({0, 1}))

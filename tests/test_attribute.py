@@ -224,3 +224,18 @@ def test_rescoring_places_the_events() -> None:
     )
     assert paid.rewards["a"].tokens == (1.0, 0.0, 0.5)
     assert paid.rewards["b"].tokens == ()
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(alphabet="ab .中", max_size=30), st.text(alphabet="ab c.中", max_size=12))
+def test_a_claim_goes_to_the_sentence_that_covers_it_best(text: str, claim: str) -> None:
+    sentences = [(start, min(start + 7, len(text))) for start in range(0, len(text), 7)]
+    [found] = locate(text, sentences, [Claim(0, claim)])
+    shares = [coverage(strip_end(claim), text[begin:end]) for begin, end in sentences]
+    assert found.sentence == (shares.index(max(shares)) if any(shares) else None)
+
+
+def test_a_reward_without_events_is_paid_at_the_end() -> None:
+    paid = rescore(Feedback(response("Oslo", cuts=[2])), {"own": lambda _: Reward(2.5), "none": lambda _: Reward(0.0)})
+    assert paid.rewards["own"].tokens == (0.0, 0.0, 2.5)
+    assert paid.rewards["none"].tokens == (0.0, 0.0, 0.0)

@@ -9,6 +9,7 @@ import pytest
 from tests.reward_rows import row, with_verdicts
 from workbench.grade import rescore
 from workbench.recipes.forag import FoRAG, reward
+from workbench.reward.layout import answer_sections
 from workbench.types import Failure, Feedback, Reward, Verdict, WorkbenchError
 
 # One sentence with p = 1, 1, 0 (correct, hedged but true, wrong), one with .5 (vague), one without claims.
@@ -103,6 +104,42 @@ def test_a_claim_without_a_sentence_is_a_segment_at_the_end() -> None:
     found = pay(replace(MIXED, claims=(*MIXED.claims[:3], stray)))
     assert [(event.end, event.value) for event in found.events] == [(9, pytest.approx(2 / 3)), (None, 0.5)]
     assert found.unplaced == (3,) and pay(MIXED).unplaced == ()
+
+
+def test_sentences_that_end_at_one_place_are_segments_of_their_own() -> None:
+    start, end = MIXED.sentences[1]
+    overlapping = replace(MIXED, sentences=((0, end), (start, end), MIXED.sentences[2]))
+    found = pay(overlapping)
+    assert sorted((event.end, event.value) for event in found.events) == [(end, 0.5), (end, pytest.approx(2 / 3))]
+    assert found.parts["segments"] == found.parts["stood_in"] == 2
+
+
+def test_a_judged_sentence_may_begin_or_end_with_the_tag_of_the_answer() -> None:
+    text = "<think>c0.</think><answer>c1.</answer>"
+    for span, counted in (((18, 38), 0.5), ((26, 29), 0.5), ((7, 10), 0.0), ((0, 18), 0.0)):
+        response = replace(MIXED.response, text=text, offsets=())
+        feedback = Feedback(response, (span,), (), (Verdict("segment:0", "factuality", p=0.5),))
+        assert pay(feedback).value == counted
+
+
+@pytest.mark.parametrize(
+    ("text", "marked"),
+    [
+        ("Paris.", False),
+        (r"It is \boxed{Paris}, I think.", False),
+        (r"It is \boxed{Paris}. <answer>Rome.</answer>", True),
+        ("<think>why</think> Paris.", False),
+        ("<think>I write <answer> later. [Answer] no.</think> Paris.", False),  # the thinking only talks about it
+        ("<think>why</think><Answer>Paris.</Answer> So it is.", True),
+        ("Paris.</answer> So it is.", True),  # opened by the prompt
+        ("[Outline] Rome. [Answer] Paris.", True),
+        ("Paris. <answer></answer>", True),  # it answers nothing
+        ("Paris. <answer>", True),
+        ("", False),
+    ],
+)
+def test_what_makes_the_answer(text: str, marked: bool) -> None:
+    assert answer_sections(text) == (("answer",) if marked else ("answer", "body"))
 
 
 def test_failures_and_bad_settings() -> None:

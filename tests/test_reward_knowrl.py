@@ -75,6 +75,11 @@ def test_the_form(text: str, good: bool) -> None:
     assert well_formed(text) is good
 
 
+def test_the_form_of_endless_tags_is_seen_at_once() -> None:
+    """Where every tag were tried as the end of every other, this would take minutes."""
+    assert not well_formed("<think>a" + "</think><answer>b" * 50_000 + "</answer>.")
+
+
 def test_failures() -> None:
     bad = Failure("verify", "timeout", "no reply")
     feedback = answered("correct")

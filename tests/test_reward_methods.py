@@ -6,7 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import hypothesis
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,7 +22,7 @@ from workbench.grade import rescore
 from workbench.recipes import METHODS, checks_needed, configure, method, method_configs, reward_fns, train_recipe
 from workbench.recipes.rlfh import RLFH
 from workbench.tokens import words
-from workbench.types import Claims, Cost, Feedback, Question, Response, Verdict, WorkbenchError
+from workbench.types import Claim, Claims, Cost, Feedback, Question, Response, Verdict, WorkbenchError
 
 LABELS = ("correct", "hedged_correct", "vague", "hedged_wrong", "wrong")
 RATED = st.tuples(st.sampled_from(LABELS), st.integers(1, 5))
@@ -49,6 +51,7 @@ JUDGED = st.builds(
 )  # fmt: skip
 
 
+@hypothesis.settings(deadline=None)
 @given(feedback=JUDGED, settings=st.sampled_from(SETTINGS))
 def test_every_reward_is_its_events(feedback: Feedback, settings: list[str]) -> None:
     """Events sum to the value and so do the tokens; they end inside the response."""
@@ -61,6 +64,7 @@ def test_every_reward_is_its_events(feedback: Feedback, settings: list[str]) -> 
         assert all(event.start is None or event.end is None or event.start < event.end for event in paid.events)
 
 
+@hypothesis.settings(deadline=None)
 @given(feedback=JUDGED, data=st.data())
 def test_the_order_of_claims_and_verdicts_does_not_matter(feedback: Feedback, data: st.DataObject) -> None:
     claims, verdicts = tuple(data.draw(st.permutations(feedback.claims))), tuple(data.draw(st.permutations(feedback.verdicts)))
@@ -71,6 +75,7 @@ def test_the_order_of_claims_and_verdicts_does_not_matter(feedback: Feedback, da
         assert shuffled.rewards[name].tokens == pytest.approx(paid.tokens)
 
 
+@hypothesis.settings(deadline=None)
 @given(feedback=JUDGED)
 def test_what_rlfh_pays_does_not_depend_on_where(feedback: Feedback) -> None:
     pay = {
@@ -80,6 +85,75 @@ def test_what_rlfh_pays_does_not_depend_on_where(feedback: Feedback) -> None:
     }
     values = [rescore(feedback, reward_fns({"rlfh": config})).rewards["rlfh"].value for config in pay.values()]
     assert values == pytest.approx([values[0]] * len(values))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"sentence": 9}, "claim 3 names sentence 9 of 4"),
+        ({"sentence": -1}, "claim 3 names sentence -1 of 4"),
+        ({"id": 1}, "two claims have the same id"),
+        ({"span": (9000, 9001)}, "claim 3 lies outside"),
+        ({"span": None, "end": -4}, "claim 3 lies outside"),
+    ],
+)
+def test_claims_that_do_not_fit_their_row_are_not_scored(change: dict[str, Any], message: str) -> None:
+    """Nor do they break the scoring of the rows beside them."""
+    example = worked_example()
+    broken = replace(example, claims=(*example.claims[:3], replace(example.claims[3], **change)))
+    paid = rescore(broken, reward_fns(method_configs())).rewards
+    assert paid["truthrl"].value == 1.0  # does not look at claims
+    for name in ("rlfh", "forag", "klcf", "knowrl"):
+        error = paid[name].error
+        assert paid[name].value is None and error is not None
+        assert error.kind == "bad_claims" and message in error.message
+
+
+def test_sentences_outside_the_response_are_not_scored() -> None:
+    example = worked_example()
+    broken = replace(example, sentences=(*example.sentences[:3], (0, 9000)))
+    error = rescore(broken, reward_fns(method_configs(["rlfh"]))).rewards["rlfh"].error
+    assert error is not None and "a sentence lies outside the response" in error.message
+
+
+PLACES = st.none() | st.integers(-3, 40)
+CLAIMS = st.builds(
+    Claim, st.integers(0, 5), st.text(max_size=4), st.sampled_from(("think", "answer", "body")),
+    st.none() | st.integers(-2, 6), st.none() | st.tuples(st.integers(-3, 40), st.integers(-3, 40)), PLACES,
+    st.none() | st.floats(),
+)  # fmt: skip
+VERDICTS = st.builds(
+    Verdict, st.sampled_from(("claim:0", "claim:1", "claim:9", "item:0", "segment:0", "outcome", "response")),
+    st.sampled_from(("fact", "truth", "checklist", "factuality", "baseline", "answer")),
+    st.none() | st.sampled_from((*LABELS, "consistent", "uncertain", "", "\ud800")), st.none() | st.floats(),
+    st.none() | st.integers(-1, 7),
+)  # fmt: skip
+
+
+@hypothesis.settings(deadline=None)
+@given(JUDGED, st.none() | st.lists(CLAIMS, max_size=3), st.lists(VERDICTS, max_size=4), st.sampled_from(SETTINGS))
+def test_whatever_a_row_holds_it_is_scored_or_says_why_not(
+    feedback: Feedback, claims: list[Claim] | None, verdicts: list[Verdict], settings: list[str]
+) -> None:
+    row = replace(
+        feedback, claims=feedback.claims if claims is None else tuple(claims), verdicts=(*verdicts, *feedback.verdicts)
+    )
+    for paid in rescore(row, reward_fns(method_configs(settings=settings))).rewards.values():
+        assert (paid.value is None) == (paid.error is not None)
+        assert paid.value is not None or not (paid.events or paid.tokens or paid.parts)
+        assert math.isclose(sum(paid.tokens), paid.value or 0.0, abs_tol=1e-9)
+        assert all(map(math.isfinite, (*paid.tokens, *paid.parts.values())))
+
+
+def test_verdicts_on_what_is_not_there_change_nothing() -> None:
+    example, rewards = worked_example(), reward_fns(method_configs())
+    strays = (
+        Verdict("claim:77", "fact", "wrong", 0.0, 5), Verdict("item:9", "checklist", "consistent"),
+        Verdict("segment:50", "factuality", p=0.5), Verdict("item:3", "checklist", "consistent"),
+    )  # fmt: skip
+    assert (
+        rescore(replace(example, verdicts=(*example.verdicts, *strays)), rewards).rewards == rescore(example, rewards).rewards
+    )
 
 
 def test_worked_example_in_all_five() -> None:

@@ -12,7 +12,7 @@ from tests.reward_rows import row, with_verdicts
 from workbench.examples import worked_example
 from workbench.grade import rescore
 from workbench.recipes.rlfh import RLFH, label_values, reward
-from workbench.types import Claim, Event, Failure, Feedback, Reward, Verdict, WorkbenchError
+from workbench.types import Event, Failure, Feedback, Reward, Verdict, WorkbenchError
 
 LN_3_5 = 1.2527629684953681  # ln(1 + 1.3 + 1.2)
 PAPER = RLFH()
@@ -163,7 +163,7 @@ def test_one_bad_verdict_leaves_the_response_unscored(broken: Verdict, kind: str
 
 
 def test_missing_verdicts_and_a_failed_extraction() -> None:
-    unjudged = Feedback(row().response, ((0, 3),), (Claim(0, "c0", "body", 0, (0, 2), 2, 1.0),))
+    unjudged = replace(row([("correct", 5)]), verdicts=())
     error = pay(unjudged).error
     assert error is not None and (error.kind, error.message) == (
         "no_verdict", "no 'fact' verdict on the claim:0: grade with a verifier that gives one",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +14,7 @@ import workbench
 from tests.tiny_model import make_policy
 from workbench.bench import bench
 from workbench.checks import Checks, world_checks
+from workbench.recipes.klcf import KLCF
 from workbench.recipes.knowrl import KnowRL
 from workbench.store import iter_feedback
 from workbench.threads import use_threads
@@ -53,6 +55,26 @@ def test_the_judge_completes_what_the_columns_do_not_say(checks: Checks, country
     with pytest.raises(WorkbenchError, match=r"1 of 1 completions could not be scored \(verify: .*no gold answers"):
         reward(["What now?"], ["Rome"])
     assert workbench.trl_reward("truthrl", checks, max_failed=1.0)(["What now?"], ["Rome"]) == [None]
+
+
+def test_columns_as_data_sets_have_them(tmp_path: Path, checks: Checks) -> None:
+    """A number as the answer, 0 among them; rows without an id are told apart; a text where a list may stand is one item."""
+    reward = workbench.trl_reward("truthrl", checks, out=tmp_path)
+    asked = ["How many moons has Venus?", "How many has Mars?"]
+    assert reward(asked, ["0", "2"], answer=[0, 2], id=[None, None], checklist=["It has none.", None]) == [1.0, 1.0]
+    kept = [row.response for row in iter_feedback(tmp_path)]
+    assert [response.question.checklist for response in kept] == [("It has none.",), ()]
+    assert len({response.question.id for response in kept}) == 2
+    with pytest.raises(WorkbenchError, match='the column "passages" must hold'):
+        reward(asked[:1], ["0"], answer=[0], passages=[[{"body": "x"}]])
+
+
+def test_a_bench_brings_its_settings_of_a_method(country: Question) -> None:
+    tiny = replace(bench("tiny"), overrides={"klcf": {"form": False, "w_check": 0.0}})
+    said = f"{country.answers[0]}."
+    assert workbench.trl_reward("klcf", tiny)([country.text], [said]) == [1.0]
+    assert workbench.trl_reward("klcf", tiny, settings=["klcf.form=true"])([country.text], [said]) == [-1.0]
+    assert workbench.trl_reward(KLCF(), tiny)([country.text], [said]) == [-1.0]  # a config is taken as it is
 
 
 @pytest.mark.parametrize(

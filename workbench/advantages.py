@@ -22,7 +22,10 @@ Advantages = list[tuple[float, ...]]
 
 @dataclass(frozen=True)
 class Rewarded:
-    """One response's token rewards (None: not scored), the tokens that hold an event, and a critic's values, if any."""
+    """One response's token rewards (None: not scored), the tokens that hold an event, and a critic's values, if any.
+
+    A response without tokens (`length` 0) has one reward all the same, its value: it counts in the group's baseline.
+    """
 
     length: int
     rewards: tuple[float, ...] | None
@@ -61,20 +64,20 @@ def process(responses: Sequence[Rewarded]) -> Advantages:
 
 def _events(response: Rewarded) -> dict[int, float]:
     """Token -> the sum of the events on it, the one at the end included; nothing for a response that was not scored."""
-    if response.rewards is None or not response.length:
+    if response.rewards is None:
         return {}
-    return {position: response.rewards[position] for position in sorted(response.events | {response.length - 1})}
+    return {position: response.rewards[position] for position in sorted(response.events | {len(response.rewards) - 1})}
 
 
 def rtg(responses: Sequence[Rewarded]) -> Advantages:
     """Return-to-go of the token rewards over the group's std of totals, uncentred *(ours)*.
 
     A refusal's tokens stay at 0 and a wrong claim's go down, whatever the others did. Equal totals give no signal, as in
-    `group`.
+    `group`; equal up to `EPSILON`, since sums of the same values round differently and nothing is centred here.
     """
     _, std = _moments([math.fsum(r.rewards) for r in responses if r.rewards is not None])
-    scale = 1 / (std + EPSILON) if std else 0.0
-    return [_to_go([scale * value for value in r.rewards] if r.rewards is not None else [0.0] * r.length) for r in responses]
+    scale = 1 / (std + EPSILON) if std > EPSILON else 0.0
+    return [_to_go([scale * value for value in (r.rewards or (0.0,) * r.length)[: r.length]]) for r in responses]
 
 
 def gae(responses: Sequence[Rewarded], gamma: float = 1.0, lam: float = 0.95) -> Advantages:
@@ -94,7 +97,7 @@ def _gae(response: Rewarded, gamma: float, lam: float) -> tuple[float, ...]:
             "these responses store no values: `gae` needs a run with a critic, so choose group, process or rtg"
         )
     following, advantage, found = 0.0, 0.0, []
-    for reward, value in zip(reversed(response.rewards), reversed(response.values), strict=True):
+    for reward, value in zip(reversed(response.rewards[: response.length]), reversed(response.values), strict=True):
         advantage = reward + gamma * following - value + gamma * lam * advantage
         following = value
         found.append(advantage)
@@ -115,8 +118,10 @@ def rewarded(feedback: Feedback, method: str) -> Rewarded:
     length = len(response.offsets)
     if reward.value is None:
         return Rewarded(length, None, values=response.values)
-    held = frozenset(token for event in reward.events for token in tokens_of(response, event)) if length else frozenset()
-    return Rewarded(length, reward.tokens, held, response.values)
+    if not length:
+        return Rewarded(0, (reward.value,))
+    spans = {tokens_of(response, event) for event in reward.events}
+    return Rewarded(length, reward.tokens, frozenset().union(*spans), response.values)
 
 
 def _moments(values: Sequence[float]) -> tuple[float, float]:

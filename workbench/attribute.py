@@ -17,6 +17,7 @@ import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import fsum
 
 from workbench.types import Claim, Event, Feedback, Response, Reward
 
@@ -111,16 +112,18 @@ def locate(text: str, sentences: Sequence[Span], claims: Sequence[Claim]) -> tup
     stands, several times, they are taken in order. A claim that shares nothing with its sentence keeps `span` and `end` None.
     """
     used: dict[tuple[str, int], int] = {}  # (claim, sentence) -> where the last such claim ended
-    placed = []
+    placed: list[Claim] = []
+    coded = None
     for claim in claims:
-        if claim.span is None:
-            claim = _locate(text, sentences, claim, used)
-        placed.append(claim)
+        if claim.span is None and claim.sentence is None:
+            coded = coded or _coded(text, sentences)
+            claim = replace(claim, sentence=_best_sentence(*coded, claim.text, used))
+        placed.append(_locate(text, sentences, claim, used) if claim.span is None else claim)
     return tuple(placed)
 
 
 def _locate(text: str, sentences: Sequence[Span], claim: Claim, used: dict[tuple[str, int], int]) -> Claim:
-    number = claim.sentence if claim.sentence is not None else _best_sentence(text, sentences, claim.text, used)
+    number = claim.sentence
     if number is None:
         return replace(claim, coverage=0.0)
     begin, end = sentences[number]
@@ -131,29 +134,37 @@ def _locate(text: str, sentences: Sequence[Span], claim: Claim, used: dict[tuple
         if again and again[2] >= found[2]:
             begin, found = earlier, again
     if found is None:
-        return replace(claim, sentence=number, coverage=0.0)
+        return replace(claim, coverage=0.0)
     span = (begin + found[0], begin + found[1])
     used[claim.text, number] = span[1]
-    return replace(claim, sentence=number, span=span, end=span[1], coverage=round(found[2], 4))
+    return replace(claim, span=span, end=span[1], coverage=round(found[2], 4))
 
 
-def _best_sentence(text: str, sentences: Sequence[Span], claim: str, used: Mapping[tuple[str, int], int]) -> int | None:
+def _coded(text: str, sentences: Sequence[Span]) -> tuple[dict[str, str], list[str]]:
+    """A character for each word of the text, and the sentences in these: words are compared as fast as characters."""
+    codes: dict[str, str] = {}
+    split = (words(text[begin:end]) for begin, end in sentences)
+    return codes, ["".join(codes.setdefault(word, chr(len(codes) + 1)) for word in found) for found in split]
+
+
+def _best_sentence(
+    codes: Mapping[str, str], sentences: Sequence[str], claim: str, used: Mapping[tuple[str, int], int]
+) -> int | None:
     """The sentence with the highest coverage; of equals, the first that this claim has not been placed in yet."""
-    scores = [coverage(strip_end(claim), text[begin:end]) for begin, end in sentences]
-    if not scores or not max(scores):
+    from rapidfuzz.distance import LCSseq
+
+    wanted = "".join(codes.get(word, "\0") for word in words(strip_end(claim)))
+    scores = [LCSseq.similarity(wanted, sentence) for sentence in sentences]
+    highest = max(scores, default=0)
+    if not highest:
         return None
-    best = [number for number, score in enumerate(scores) if score == max(scores)]
+    best = [number for number, score in enumerate(scores) if score == highest]
     return next((number for number in best if (claim, number) not in used), best[-1])
 
 
 def is_placed(claim: Claim, threshold: float = THRESHOLD) -> bool:
     """Whether the claim was found well enough for its event to be paid where it stands."""
     return claim.end is not None and (claim.coverage is None or claim.coverage >= threshold)
-
-
-def sentence_end(feedback: Feedback, claim: Claim) -> int | None:
-    """The end of the claim's sentence, or None (the end of the response) where no sentence is known."""
-    return None if claim.sentence is None else feedback.sentences[claim.sentence][1]
 
 
 def token_at(response: Response, end: int | None) -> int:
@@ -171,11 +182,14 @@ def place(response: Response, events: Sequence[Event]) -> tuple[float, ...]:
     """One number per token: the sum of the events paid to it. A response without tokens gives ()."""
     if not response.offsets:
         return ()
-    tokens = [0.0] * len(response.offsets)
+    paid: dict[range, list[float]] = {}
     for event in events:
-        share = tokens_of(response, event)
+        paid.setdefault(tokens_of(response, event), []).append(event.value)
+    tokens = [0.0] * len(response.offsets)
+    for share, values in paid.items():
+        value = fsum(values) / len(share)
         for position in share:
-            tokens[position] += event.value / len(share)
+            tokens[position] += value
     return tuple(tokens)
 
 
@@ -189,5 +203,8 @@ def tokens_of(response: Response, event: Event) -> range:
 
 
 def settle(feedback: Feedback, reward: Reward) -> Reward:
-    """The reward with its token rewards, where it was scored; events and response say everything that is needed."""
-    return reward if reward.value is None else replace(reward, tokens=place(feedback.response, reward.events))
+    """The reward with its token rewards, where it was scored. One that has no events is paid at the end of the response."""
+    if reward.value is None:
+        return reward
+    events = reward.events or (Event("reward", reward.value),)
+    return replace(reward, tokens=place(feedback.response, events))

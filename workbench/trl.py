@@ -33,7 +33,8 @@ def trl_reward(
 
     Args:
         recipe: a method's name ("rlfh", "truthrl", "forag", "klcf", "knowrl") or its config.
-        bench: who checks: a bench or its name, or `Checks` such as `workbench.checks.judge_checks(judge, search)`.
+        bench: who checks: a bench or its name, or `Checks` such as `workbench.checks.judge_checks(judge, search)`. A bench
+            also brings its settings of a method that is given by name.
         settings: "method.field=value", as on the command line.
         tokenizer: the policy's. With it, responses are read from the sampled ids and their tokens are paid; without it the
             completions' text is taken.
@@ -70,11 +71,13 @@ def _grader(
     from workbench.bench import bench
     from workbench.checks import Checks
     from workbench.config import override
-    from workbench.recipes.grading import configure_method, method
+    from workbench.recipes import configure, configure_method, method
 
     name, config = configure_method(recipe)
-    config = override(config, name, settings)
     able: Bench | Checks = bench(given) if isinstance(given, str) else given
+    if isinstance(recipe, str) and not isinstance(able, Checks):
+        config = configure(name, able)
+    config = override(config, name, settings)
     checks = able if isinstance(able, Checks) else able.checks
     return name, method(name).grader(config, able), checks.recognise or (lambda question: question)
 
@@ -85,21 +88,30 @@ def _questions(prompts: Sequence[Any], columns: Mapping[str, Any]) -> list[Quest
 
 
 def _question(prompt: Any, row: Mapping[str, Any]) -> Question:
+    row = {name: value for name, value in row.items() if value is not None}
     text = row.get("question") or (prompt if isinstance(prompt, str) else _last(prompt, "user"))
-    answers = row.get("answers") or row.get("answer") or ()
     return Question(
         id=str(row["id"]) if "id" in row else _digest([text, {name: row[name] for name in row if name != "question"}]),
         text=text,
-        answers=tuple(map(str, [answers] if isinstance(answers, str | int | float) else answers)),
+        answers=tuple(map(str, _listed(row.get("answers")) or _listed(row.get("answer")))),
         title=row.get("title") or "",
-        passages=tuple(map(_passage, row.get("passages") or ())),
-        checklist=tuple(row.get("checklist") or ()),
+        passages=tuple(map(_passage, _listed(row.get("passages")))),
+        checklist=tuple(_listed(row.get("checklist"))),
         kind=row.get("kind") or "single",
     )
 
 
+def _listed(given: Any) -> Sequence[Any]:
+    """What a column holds for a row, as a list: of one where it is not a list; nothing for None and the empty text."""
+    if given is None or given == "":
+        return ()
+    return (given,) if isinstance(given, str | int | float | Mapping) else given
+
+
 def _passage(given: Any) -> Passage:
     row = {"text": given} if isinstance(given, str) else given
+    if not isinstance(row, Mapping) or not isinstance(row.get("text"), str):
+        raise WorkbenchError('the column "passages" must hold texts or {title, text}: rename it, or mend the data set')
     title, text = row.get("title") or "", row["text"]
     return Passage(str(row.get("id") or _digest([title, text])), title, text)
 
@@ -111,7 +123,7 @@ def _digest(value: Any) -> str:
 
 def _last(messages: Sequence[Mapping[str, Any]], role: str) -> str:
     """The text of the last message of a role; "" if there is none."""
-    said = [message["content"] for message in messages if message["role"] == role and message["content"]]
+    said = [message["content"] for message in messages if message["role"] == role and message.get("content")]
     if said and not isinstance(said[-1], str):  # a list of parts, as of models that take images
         return "".join(part.get("text") or "" for part in said[-1])
     return said[-1] if said else ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import subprocess
@@ -80,7 +79,7 @@ def train_recipe(
         raise WorkbenchError(f"recipe '{recipe}' pays rewards but cannot be trained yet: choose one of {', '.join(TRAINABLE)}")
     chosen = benches.bench(bench, questions=questions)
     config = configure(recipe, chosen, steps, overrides)
-    module = importlib.import_module(f"workbench.recipes.{recipe}")
+    module = method(recipe)
     check_trainable(module.questions(config, chosen))  # a bench without questions is refused now as well
     check_settings(config, chosen, seed)
     start = chosen.path(chosen.policy)
@@ -128,9 +127,8 @@ def configure(recipe: str, bench: Bench, steps: int | None = None, overrides: Se
     if recipe not in METHODS:
         choices = dict.fromkeys((*TRAINABLE, *METHODS))
         raise WorkbenchError(f"no recipe '{recipe}': choose one of {', '.join(choices)}")
-    defaults = getattr(importlib.import_module(f"workbench.recipes.{recipe}"), CONFIGS[recipe])()
     scale = {**bench.overrides.get(recipe, {}), **({} if steps is None else {"steps": steps})}
-    return override(replace(defaults, **scale), recipe, overrides)
+    return override(replace(default_config(recipe), **scale), recipe, overrides)
 
 
 def _run(

@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 from math import fsum
 from typing import Literal
 
-from workbench.extract.sections import section_at, sections
+from workbench.extract.sections import sections
 from workbench.reward.layout import answer_sections
 from workbench.reward.verdicts import Table, by_sentence, claims, find, on_claim, probability, scored, sums, total
 from workbench.types import Claim, Event, Feedback, Reward, RewardFn
 
 Evaluation = Literal["holistic", "sentence", "subclaim"]
 Aggregate = Callable[[Sequence[float]], float]
+Segment = tuple[float, int | None]  # its factuality, and where it ends (None: with the response)
 
 
 def mean(values: Sequence[float]) -> float:
@@ -35,46 +36,51 @@ def forag(evaluation: Evaluation = "subclaim", aggregate: Aggregate = mean, base
 
     @scored
     def reward(feedback: Feedback, verdicts: Table) -> Reward:
-        values, stood_in = _holistic(feedback, verdicts) if evaluation == "holistic" else _sentences(feedback, verdicts, joined)
+        segments, stood_in = (
+            _holistic(feedback, verdicts) if evaluation == "holistic" else _sentences(feedback, verdicts, joined)
+        )
         compared = baseline or (baseline is None and ("response", "baseline") in verdicts)
         reference = probability(find(verdicts, "response", "baseline")) if compared else 0.0
-        ends = sorted(values, key=lambda end: (end is None, end or 0))
-        events = [Event("factuality", values[end] - reference, end) for end in ends]
-        parts = {"segments": float(len(values)), "baseline": reference, "stood_in": float(stood_in)}
+        segments.sort(key=lambda segment: (segment[1] is None, segment[1] or 0))
+        events = [Event("factuality", value - reference, end) for value, end in segments]
+        parts = {"segments": float(len(segments)), "baseline": reference, "stood_in": float(stood_in)}
         return Reward(total(events), {**sums(events, "factuality"), **parts}, tuple(events), unplaced=_unplaced(feedback))
 
     joined = min if evaluation == "sentence" else aggregate
     return reward
 
 
-def _holistic(feedback: Feedback, verdicts: Table) -> tuple[dict[int | None, float], int]:
+def _holistic(feedback: Feedback, verdicts: Table) -> tuple[list[Segment], int]:
     if ("response", "factuality") in verdicts:
-        return {None: probability(find(verdicts, "response", "factuality"))}, 0
+        return [(probability(find(verdicts, "response", "factuality")), None)], 0
     told = [probability(on_claim(verdicts, claim, "fact")) for claim in _told(feedback)]
-    return ({None: min(told)}, 1) if told else ({}, 0)
+    return ([(min(told), None)], 1) if told else ([], 0)
 
 
-def _sentences(feedback: Feedback, verdicts: Table, joined: Aggregate) -> tuple[dict[int | None, float], int]:
-    """The value of each sentence of the answer that has one, by its end (None for claims without a sentence)."""
-    values: dict[int | None, float] = {}
+def _sentences(feedback: Feedback, verdicts: Table, joined: Aggregate) -> tuple[list[Segment], int]:
+    """The segments of the answer's sentences that have a value, and for how many of them claims stood in."""
+    ends: dict[int | None, int | None] = {number: end for number, (_, end) in enumerate(feedback.sentences)}
+    ends[None] = None
     modelled = _modelled(feedback, verdicts)
-    for number in modelled:
-        values[feedback.sentences[number][1]] = probability(find(verdicts, f"segment:{number}", "factuality"))
-    for sentence, told in by_sentence(_told(feedback)).items():
-        if sentence not in modelled:
-            end = None if sentence is None else feedback.sentences[sentence][1]
-            values[end] = joined([probability(on_claim(verdicts, claim, "fact")) for claim in told])
-    return values, len(values) - len(modelled)
+    told = {sentence: some for sentence, some in by_sentence(_told(feedback)).items() if sentence not in modelled}
+    judged = [(probability(find(verdicts, f"segment:{number}", "factuality")), ends[number]) for number in modelled]
+    stood_in = [
+        (joined([probability(on_claim(verdicts, claim, "fact")) for claim in together]), ends[sentence])
+        for sentence, together in told.items()
+    ]
+    return judged + stood_in, len(stood_in)
 
 
 def _modelled(feedback: Feedback, verdicts: Table) -> list[int]:
-    """The sentences of the answer that a reward model has judged."""
+    """The sentences that a reward model has judged and that stand in the answer, if only in part."""
     text = feedback.response.text
     judged = [n for n in range(len(feedback.sentences)) if (f"segment:{n}", "factuality") in verdicts]
     if not judged:
         return []
-    found, wanted = sections(text), answer_sections(text)
-    return [number for number in judged if section_at(found, feedback.sentences[number][0]) in wanted]
+    wanted = answer_sections(text)
+    answer = [(start, end) for section, start, end in sections(text) if section in wanted]
+    spans = feedback.sentences
+    return [n for n in judged if any(start < spans[n][1] and spans[n][0] < end for start, end in answer)]
 
 
 def _told(feedback: Feedback) -> list[Claim]:

@@ -79,8 +79,9 @@ def _tokens(response: Response) -> int:
 
 def _checklist(feedback: Feedback, verdicts: Table, b: float) -> dict[str, float]:
     """Recall C/(C+X+M), precision C/(C+X), and their weighted harmonic mean with recall b times as important."""
-    judged = sum(aspect == "checklist" and target.startswith("item:") for target, aspect in verdicts)
-    items = max(judged, len(feedback.response.question.checklist))
+    items = len(feedback.response.question.checklist)
+    if not items:  # as in a row that was stored without its question
+        items = sum(aspect == "checklist" and target.startswith("item:") for target, aspect in verdicts)
     if not items:
         raise unscored("no_checklist", "no checklist to compare with: give the question one, or set klcf.w_check=0")
     found = [label(find(verdicts, f"item:{item}", "checklist"), ITEM_LABELS) for item in range(items)]

@@ -48,8 +48,7 @@ def reasoning(base: RewardFn, combine: Combine) -> RewardFn:
             return paid
         quality = REASONING[label(find(verdicts, "reasoning", None), REASONING)]
         change = combine(paid.value, quality) - paid.value
-        value = paid.value + change
-        return Reward(value, {**paid.parts, "reasoning": change}, (*paid.events, Event("reasoning", change)))
+        return Reward(paid.value + change, {**paid.parts, "reasoning": change}, (*paid.events, Event("reasoning", change)))
 
     return reward
 

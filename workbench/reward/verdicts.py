@@ -79,7 +79,24 @@ def claims(feedback: Feedback, wanted: Callable[[Claim], bool]) -> list[Claim]:
     """The claims that `wanted` picks; a row whose claims could not be extracted has no reward, rather than no claims."""
     if feedback.error is not None:
         raise Unscored(feedback.error)
+    if flaw := _flaw(feedback):
+        raise unscored("bad_claims", f"{flaw}: read the claims anew")
     return [claim for claim in feedback.claims if wanted(claim)]
+
+
+def _flaw(feedback: Feedback) -> str:
+    """What makes the claims and sentences of a row no account of its response, or nothing."""
+    size, count = len(feedback.response.text), len(feedback.sentences)
+    if len({claim.id for claim in feedback.claims}) < len(feedback.claims):
+        return "two claims have the same id"
+    if any(not 0 <= start <= end <= size for start, end in feedback.sentences):
+        return "a sentence lies outside the response"
+    for claim in feedback.claims:
+        if claim.sentence is not None and not 0 <= claim.sentence < count:
+            return f"claim {claim.id} names sentence {claim.sentence} of {count}"
+        if any(not 0 <= place <= size for place in (*(claim.span or ()), claim.end or 0)):
+            return f"claim {claim.id} lies outside the response"
+    return ""
 
 
 def by_sentence(told: Sequence[Claim]) -> dict[int | None, list[Claim]]:
