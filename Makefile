@@ -48,14 +48,8 @@ endif
 lab: $(VENV)/.notebooks ## open the notebooks in JupyterLab
 	@$(BIN)/jupyter lab --notebook-dir notebooks $(LAB_ARGS)
 
-ifneq ($(wildcard apps/reward_inspector.py),)
 inspect: $(VENV)/.apps ## open the reward inspector
 	@$(BIN)/python apps/reward_inspector.py $(INSPECT_ARGS)
-else
-inspect: ## open the reward inspector
-	@echo "the reward inspector is not there yet (no apps/reward_inspector.py); a run's rollouts.jsonl holds what it will show" >&2
-	@exit 2
-endif
 
 notebooks: $(VENV)/.notebooks ## run every notebook from the top and save its outputs
 	@test -n "$(NOTEBOOKS)" || { echo "notebooks/ holds no notebook yet" >&2; exit 2; }

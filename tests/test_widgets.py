@@ -1,8 +1,14 @@
+import json
+
 import pytest
 
 pytest.importorskip("ipywidgets", reason="the notebooks extra is not installed")
+pytest.importorskip("anywidget", reason="the notebooks extra is not installed")
 
-from workbench.widgets import as_html, browser
+from workbench.examples import worked_example
+from workbench.grade import rescore
+from workbench.recipes import method_configs, reward_fns
+from workbench.widgets import as_html, browser, token_view, what_if
 
 
 def test_the_panel_follows_the_choice():
@@ -15,3 +21,34 @@ def test_the_panel_follows_the_choice():
 def test_hostile_text_stays_text():
     html = as_html({"<b>": ["<script>alert(1)</script>", {"x": "<img src=x onerror=y>"}], "rows": [{"a": "<i>"}]})
     assert "<script" not in html and "<img" not in html and "<i>" not in html and "<b>" not in html
+
+
+def test_the_token_view_shows_what_it_is_given():
+    row = worked_example()
+    widget = token_view(rescore(row, reward_fns(method_configs(("rlfh",)))), "rlfh")
+    assert repr(widget) == "TokenView(tarven/0, rlfh, 41 tokens, 4 claims)"
+    shown = json.loads(widget.data)
+    assert shown["methods"]["rlfh"]["value"] == pytest.approx(1.65509, abs=1e-5)
+    widget.show(row)
+    assert json.loads(widget.data)["methods"] == {}
+
+
+def test_sliders_pay_anew():
+    told, controls, view = what_if(worked_example(), "rlfh").children
+    box = {control.description: control for control in controls.children}
+    assert told.value == "rlfh: +1.6551  "
+    box["alpha"].value = 2.0  # 2·(−0.25) + 1.9051
+    assert told.value == "rlfh: +1.4051  rlfh.alpha=2"
+    assert json.loads(view.data)["methods"]["rlfh"]["value"] == pytest.approx(1.40509, abs=1e-5)
+    box["alpha"].value = 1.0
+    box["f(wrong)"].value = -1.0  # one unit less is charged for the wrong claim of weight 1.0
+    assert told.value == "rlfh: +2.6551  rlfh.f_wrong=-1"
+
+
+def test_a_setting_that_cannot_work_is_told():
+    told, controls, view = what_if(worked_example(), "klcf", fields=("w_check", "w_truth")).children
+    before = view.data
+    for control in controls.children:
+        control.value = 0.0
+    assert "one must be above" in told.value and json.loads(view.data)["methods"]["klcf"]["value"] is not None
+    assert len(controls.children) == 2 and before

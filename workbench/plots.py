@@ -64,6 +64,37 @@ def learning_curves(runs: Mapping[str, Sequence[Mapping[str, Any]]], rates: Sequ
     return _styled(figure)
 
 
+DYNAMICS = {
+    "reward": "reward",
+    "kl": "KL to the reference",
+    "entropy": "entropy",
+    "length": "length, tokens",
+    "failed": "rows not scored",
+}
+
+
+def training_dynamics(runs: Mapping[str, Sequence[Mapping[str, Any]]], columns: Mapping[str, str] = DYNAMICS) -> Figure:
+    """What a run's steps report besides its rates, each on an axis of its own; columns that no run reports are left out.
+
+    `runs` maps a label to the rows of its metrics.jsonl; `columns` maps a column to its title.
+    """
+    from plotly.graph_objects import Scatter
+    from plotly.subplots import make_subplots
+
+    present = [name for name in columns if any(row.get(name) is not None for rows in runs.values() for row in rows)]
+    figure = make_subplots(1, max(1, len(present)), subplot_titles=[columns[name] for name in present], horizontal_spacing=0.06)
+    for (label, rows), colour in zip(runs.items(), RUN_COLOURS, strict=False):
+        steps = [row["step"] for row in rows]
+        for column, name in enumerate(present, 1):
+            shown = {"mode": "lines", "line_color": colour, "legendgroup": label, "showlegend": column == 1}
+            hover = f"step %{{x}}: %{{y:.3f}}<extra>{label}</extra>"
+            values = [row.get(name) for row in rows]
+            figure.add_trace(Scatter(x=steps, y=values, name=label, hovertemplate=hover, **shown), 1, column)
+    figure.update_xaxes(title_text="step")
+    figure.update_layout(title="Training dynamics")
+    return _styled(figure)
+
+
 def rates_with_intervals(
     reports: Mapping[str, Mapping[str, Any]], mode: str = "greedy", rates: Sequence[str] = RATES
 ) -> Figure:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from html import escape
 from typing import TYPE_CHECKING, Any
+
+from workbench.types import Feedback, WorkbenchError
 
 if TYPE_CHECKING:
     from ipywidgets import VBox
@@ -40,3 +43,105 @@ def as_html(value: Any) -> str:
             return f"<table><tr>{head}</tr>{body}</table>"
         return "<br>".join(as_html(item) for item in value)
     return escape(str(value))
+
+
+def token_view(feedback: Feedback, method: str | None = None, group: Sequence[Feedback] = ()) -> Any:
+    """The token view of a response as a widget: the same script and style as in the inspector.
+
+    Its `selected` is what was clicked last: `{"claim": id or None, "token": position or None}`; `show` draws another response,
+    or the same one paid otherwise.
+    """
+    widget = _token_view_class()()
+    widget.show(feedback, method, group)
+    return widget
+
+
+@cache
+def _token_view_class() -> Any:
+    from anywidget import AnyWidget
+    from traitlets import Dict, Unicode
+
+    from workbench.token_view import as_json, payload, script, style
+
+    class TokenView(AnyWidget):
+        _esm = f"{script()}\n{_RENDER}"
+        _css = style()
+        data = Unicode("null").tag(sync=True)  # JSON text, as in the app
+        selected = Dict().tag(sync=True)
+        shown = ""
+
+        def show(self, feedback: Feedback, method: str | None = None, group: Sequence[Feedback] = ()) -> None:
+            shown = payload(feedback, method, group)
+            self.shown = f"{shown['id']}, {shown['method']}, {len(shown['tokens'])} tokens, {len(shown['claims'])} claims"
+            self.data = as_json(shown)
+
+        def __repr__(self) -> str:  # without the data and without random ids
+            return f"TokenView({self.shown})"
+
+    return TokenView
+
+
+_RENDER = """
+function render({model, el}) {
+  const view = tokenView(el, {onSelect: (selected) => { model.set("selected", selected); model.save_changes(); }});
+  const draw = () => view.update(JSON.parse(model.get("data")));
+  model.on("change:data", draw);
+  draw();
+}
+export default {render};
+"""
+
+
+def what_if(feedback: Feedback, method: str = "rlfh", group: Sequence[Feedback] = (), fields: Sequence[str] = ()) -> VBox:
+    """The token view under controls for the constants of `method` (for those of `fields`, if any are named).
+
+    A change pays the response anew from what is stored of it; no judge is asked. The boxes are the reward in words, the
+    controls and the view, in this order.
+    """
+    from ipywidgets import HTML, VBox
+
+    from workbench.inspector.opened import pay
+    from workbench.inspector.what_if import changed, controls
+    from workbench.recipes import method_configs
+
+    config = method_configs((method,))[method]
+    boxes = {one["name"]: _box(one) for one in controls(config) if not fields or one["name"] in fields}
+    told, view = HTML(), token_view(pay(feedback, {method: config}), method, group)
+
+    def show(_: Any = None) -> None:
+        given = {name: _given(box) for name, box in boxes.items() if _given(box) != box.start}
+        try:
+            configs, said = changed({method: config}, {method: given})
+            row = pay(feedback, configs)
+        except WorkbenchError as error:
+            told.value = escape(str(error))
+            return
+        reward = row.rewards[method]
+        told.value = escape(f"{method}: {'not scored' if reward.value is None else f'{reward.value:+.4f}'}  {' '.join(said)}")
+        view.show(row, method, [row if one.response.id == row.response.id else pay(one, configs) for one in group])
+
+    for box in boxes.values():
+        box.observe(show, "value")
+    show()
+    return VBox([told, VBox(list(boxes.values())), view])
+
+
+def _box(control: Mapping[str, Any]) -> Any:
+    """An ipywidgets control, which remembers in `start` what it stood at."""
+    from ipywidgets import Checkbox, Dropdown, FloatSlider, Layout
+
+    shared = {"description": control["label"], "style": {"description_width": "11em"}, "layout": Layout(width="30em")}
+    value = control["value"]
+    if control["kind"] == "choice":
+        box = Dropdown(options=control["options"], value=str(value), **shared)
+    elif control["kind"] == "flag":
+        box = Checkbox(value=value, **shared)
+    else:  # an unset optional number stands at its least, and is left out until it is moved
+        limits = {"min": control["min"], "max": control["max"], "step": control["step"]}
+        box = FloatSlider(value=control["min"] if value is None else value, continuous_update=True, **limits, **shared)
+    box.start = _given(box)
+    return box
+
+
+def _given(box: Any) -> Any:
+    return round(box.value, 6) if isinstance(box.value, float) else box.value

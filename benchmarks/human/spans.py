@@ -1,0 +1,168 @@
+"""Where in a text the errors are, by character, against the spans that people marked: QA-Feedback, WiCE tokens, HaluEval."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.human import stats
+from benchmarks.human.cache import Remembered
+from benchmarks.human.verdicts import FIXED, json_lines, overlap
+from workbench.attribute import find_sentence
+from workbench.extract import rules
+from workbench.grade import grade
+from workbench.types import Feedback, Passage, Question, Response
+from workbench.verifier import local_facts
+
+Span = tuple[int, int]
+FACTUAL = ("Wrong-Grounding", "Unverifiable")
+WRONG = ("wrong", "hedged_wrong")
+UNSUPPORTED = (*WRONG, "vague")
+FOUND = 0.8  # of a marked text that is not in the response as it stands must be found there
+
+
+@dataclass(frozen=True)
+class Marked:
+    response: Response
+    spans: tuple[Span, ...]  # people's
+
+
+def qa_feedback(folder: Path, kinds: Sequence[str] = FACTUAL) -> list[Marked]:
+    """Errors that people marked in answers to ASQA questions, with the passages the answers rest on (arXiv 2306.01693)."""
+    found = []
+    for number, row in enumerate(json.loads((folder / "qa_feedback" / "dev_feedback.json").read_text(encoding="utf-8"))):
+        passages = tuple(Passage(str(n), title, " ".join(said)) for n, (title, *said) in enumerate(row["passages"]))
+        question = Question(row["question"], row["question"], passages=passages)
+        errors = [error for error in row["feedback"]["errors"] if error["error type"] in kinds]
+        spans = tuple((error["start"], error["end"]) for error in errors)
+        found.append(Marked(Response(f"qa-{number}", question, row["prediction 1"]), spans))
+    return found
+
+
+def wice_tokens(folder: Path) -> list[Marked]:
+    """Claims of Wikipedia that a page supports in part: the words that it does not support (arXiv 2303.01432)."""
+    found = []
+    for row in json_lines(folder / "wice" / "non_supported_tokens.dev.jsonl"):
+        passage = Passage("page", "", " ".join(row["evidence"]))
+        question = Question(row["meta"]["id"], "", title=row["meta"]["claim_title"], passages=(passage,))
+        places = token_spans(row["claim"], row["claim_tokens"])
+        spans = tuple(place for place, bad in zip(places, row["non_supported_spans"], strict=True) if bad and place)
+        found.append(Marked(Response(row["meta"]["id"], question, row["claim"]), spans))
+    return found
+
+
+def halueval(folder: Path) -> list[Marked]:
+    """ChatGPT's answers to instructions (arXiv 2305.11747). There is no evidence but what the instruction itself says."""
+    found = []
+    for row in json_lines(folder / "halueval" / "general_data.json"):
+        text, query = row["chatgpt_response"], row["user_query"]
+        question = Question(row["ID"], query, passages=(Passage("query", "", query),))
+        places = [find_sentence(text, quote) for quote in row.get("hallucination_spans") or ()]
+        spans = tuple((place[0], place[1]) for place in places if place and place[2] >= FOUND)
+        found.append(Marked(Response(row["ID"], question, text), spans))
+    return found
+
+
+def token_spans(text: str, tokens: Sequence[str]) -> list[Span | None]:
+    """Where each token stands, in order; None for one that is written otherwise in the text."""
+    places: list[Span | None] = []
+    position = 0
+    for token in tokens:
+        start = text.find(token, position)
+        places.append((start, start + len(token)) if start >= 0 else None)
+        position = start + len(token) if start >= 0 else position
+    return places
+
+
+SETS: dict[str, Callable[[Path], list[Marked]]] = {
+    "QA-Feedback, factual errors": qa_feedback,
+    "WiCE, unsupported words": wice_tokens,
+    "HaluEval, query as evidence": halueval,
+}
+
+
+def measure(marked: Sequence[Marked], verifier: Remembered, seed: int) -> dict[str, Any]:
+    """Precision, recall and F1 of the characters (white space aside) taken as erroneous, over all responses together.
+
+    `claims` takes the matched text of the claims without support, `sentences` the whole sentences of the same claims; with
+    `contradicted` only of those that the evidence contradicts. The `oracle` rows know people's spans and take the claims
+    (the sentences) at least half of which people marked: the most that such a grid can reach.
+    """
+    rows = grade([local_facts(verifier)], {}, rules())([one.response for one in marked])
+    gold = [mask(one.response.text, one.spans) for one in marked]
+    said: dict[str, list[np.ndarray]] = {
+        "claims": [taken(row, claim_spans(row, UNSUPPORTED)) for row in rows],
+        "claims, contradicted": [taken(row, claim_spans(row, WRONG)) for row in rows],
+        "sentences": [taken(row, sentence_spans(row, UNSUPPORTED)) for row in rows],
+        "sentences, contradicted": [taken(row, sentence_spans(row, WRONG)) for row in rows],
+        "word overlap": [taken(row, lexical(row)) for row in rows],
+        "everything": [taken(row, [(0, len(row.response.text))]) for row in rows],
+        "oracle claims": [taken(row, mostly(all_claims(row), g)) for row, g in zip(rows, gold, strict=True)],
+        "oracle sentences": [taken(row, mostly(row.sentences, g)) for row, g in zip(rows, gold, strict=True)],
+    }
+    groups = [one.response.question.id for one in marked]
+    return {
+        "n": len(marked),
+        "marked": sum(bool(g.any()) for g in gold),
+        "spans": sum(len(one.spans) for one in marked),
+        "claims": sum(len(row.claims) for row in rows),
+        "share_of_characters": round(sum(int(g.sum()) for g in gold) / max(1, sum(map(visible, marked))), 4),
+        **{name: _score(masks, gold, groups, seed) for name, masks in said.items()},
+    }
+
+
+def visible(one: Marked) -> int:
+    return len(re.sub(r"\s", "", one.response.text))
+
+
+def mask(text: str, spans: Iterable[Span]) -> np.ndarray:
+    """One truth value for each character of `text`; white space is never marked."""
+    found = np.zeros(len(text), dtype=bool)
+    for start, end in spans:
+        found[start:end] = True
+    return found & np.array([not letter.isspace() for letter in text], dtype=bool)
+
+
+def taken(row: Feedback, spans: Iterable[Span]) -> np.ndarray:
+    return mask(row.response.text, spans)
+
+
+def _bad(row: Feedback, labels: Sequence[str]) -> list[int]:
+    verdicts = [row.verdict(f"claim:{claim.id}", "fact") for claim in row.claims]
+    return [number for number, verdict in enumerate(verdicts) if verdict and verdict.label in labels]
+
+
+def claim_spans(row: Feedback, labels: Sequence[str]) -> list[Span]:
+    return [span for number in _bad(row, labels) if (span := row.claims[number].span)]
+
+
+def all_claims(row: Feedback) -> list[Span]:
+    return [claim.span for claim in row.claims if claim.span]
+
+
+def sentence_spans(row: Feedback, labels: Sequence[str]) -> list[Span]:
+    numbers = {row.claims[number].sentence for number in _bad(row, labels)}
+    return [row.sentences[number] for number in numbers if number is not None]
+
+
+def lexical(row: Feedback) -> list[Span]:
+    """Claims with less than `FIXED` of their words in the passages."""
+    passages = row.response.question.passages
+    return [claim.span for claim in row.claims if claim.span and overlap(claim.text, passages) < FIXED]
+
+
+def mostly(spans: Iterable[Span], gold: np.ndarray) -> list[Span]:
+    return [(start, end) for start, end in spans if 2 * gold[start:end].sum() >= end - start]
+
+
+def _score(said: Sequence[np.ndarray], gold: Sequence[np.ndarray], groups: Sequence[str], seed: int) -> dict[str, Any]:
+    hit = np.array([float((a & b).sum()) for a, b in zip(said, gold, strict=True)])
+    sizes = [np.array([float(one.sum()) for one in masks]) for masks in (said, gold)]
+    measured = stats.precision_recall_f1(hit, *sizes)
+    return {name: stats.interval(statistic, groups, seed) for name, statistic in measured.items()}

@@ -1,0 +1,86 @@
+"""Statistics on weighted rows, and their intervals: a resample is a weight for every row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+RESAMPLES = 1000
+Statistic = Callable[[np.ndarray], float]  # weights (rows,) -> value, NaN where it is undefined
+
+
+def interval(statistic: Statistic, groups: Sequence[Any], seed: int) -> dict[str, float | None]:
+    """The value, and the middle 95 % of `RESAMPLES` bootstrap draws of whole groups (rows that share a text are one group)."""
+    names = {group: number for number, group in enumerate(dict.fromkeys(groups))}
+    member = np.array([names[group] for group in groups])
+    drawn = np.random.default_rng(seed).multinomial(len(names), [1 / len(names)] * len(names), size=RESAMPLES)
+    values = np.array([statistic(weights[member].astype(float)) for weights in drawn])
+    known = values[~np.isnan(values)]
+    low, high = np.percentile(known, [2.5, 97.5]) if len(known) else (np.nan, np.nan)
+    return {"value": _number(statistic(np.ones(len(member)))), "low": _number(low), "high": _number(high)}
+
+
+def wilson(hits: int, n: int, z: float = 1.959964) -> dict[str, float | int | None]:
+    """A proportion with Wilson's interval, which is not empty at 0 or 1; for independent rows."""
+    if not n:
+        return {"value": None, "low": None, "high": None, "n": 0}
+    middle, spread = hits + z * z / 2, z * np.sqrt(hits * (n - hits) / n + z * z / 4)
+    low, high = (middle - spread) / (n + z * z), (middle + spread) / (n + z * z)
+    return {"value": _number(hits / n), "low": _number(max(0.0, low)), "high": _number(min(1.0, high)), "n": n}
+
+
+def accuracy(right: np.ndarray, weights: np.ndarray) -> float:
+    return float(weights @ right / weights.sum())
+
+
+def balanced(gold: np.ndarray, said: np.ndarray, weights: np.ndarray) -> float:
+    """The mean recall of the classes that occur in `gold`; NaN if a resample lost one."""
+    recalls = []
+    for label in np.unique(gold):
+        inside = weights * (gold == label)
+        if not inside.sum():
+            return float("nan")
+        recalls.append(inside @ (said == label) / inside.sum())
+    return float(np.mean(recalls))
+
+
+def auroc(gold: np.ndarray, score: np.ndarray) -> Statistic:
+    """The share of (positive, negative) pairs in the right order, ties half."""
+    inside, outside = score[gold], score[~gold]
+    wins = (inside[:, None] > outside[None]) + 0.5 * (inside[:, None] == outside[None])
+
+    def statistic(weights: np.ndarray) -> float:
+        positive, negative = weights[gold], weights[~gold]
+        pairs = positive.sum() * negative.sum()
+        return float(positive @ wins @ negative / pairs) if pairs else float("nan")
+
+    return statistic
+
+
+def ece(p: np.ndarray, gold: np.ndarray, weights: np.ndarray, bins: int = 10) -> float:
+    """Expected calibration error over equal-width bins (Guo et al., arXiv 1706.04599, section 2)."""
+    place = np.minimum(bins - 1, (p * bins).astype(int))
+    gaps = [abs((weights * (place == one)) @ (p - gold)) for one in range(bins)]
+    return float(sum(gaps) / weights.sum())
+
+
+def precision_recall_f1(hit: np.ndarray, said: np.ndarray, gold: np.ndarray) -> dict[str, Statistic]:
+    """Micro-averaged over rows with `hit` units in common of `said` units and `gold` units.
+
+    Nothing said: precision is undefined, F1 is 0.
+    """
+
+    def ratio(top: float, bottom: float) -> float:
+        return float(top / bottom) if bottom else float("nan")
+
+    return {
+        "precision": lambda weights: ratio(weights @ hit, weights @ said),
+        "recall": lambda weights: ratio(weights @ hit, weights @ gold),
+        "f1": lambda weights: ratio(2 * weights @ hit, weights @ (said + gold)),
+    }
+
+
+def _number(value: float) -> float | None:
+    return None if np.isnan(value) else round(float(value), 4)

@@ -1,0 +1,164 @@
+"""Verdicts on claims with given evidence, against people's: WiCE, Factcheck-GPT, Fool Me Twice, FEVER-Symmetric, BEGIN."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.human import stats
+from benchmarks.human.cache import Remembered
+from workbench.attribute import words
+from workbench.types import Passage
+from workbench.verifier import LABELS, Row
+from workbench.verifier.calibrate import reliability
+from workbench.verifier.slices import slice_rows
+
+FIXED = 0.7  # of the claim's words: chosen before any figure was seen
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A claim with its evidence and people's label (a position in `LABELS`). Pairs of one group are resampled together."""
+
+    claim: str
+    passages: tuple[Passage | str, ...]
+    label: int
+    group: str
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """`classes` are those its labels tell apart; `clean` says that no claim of it is among the verifier's training claims."""
+
+    read: Callable[[Path], list[Pair]]
+    classes: str
+    clean: bool = True
+
+
+def from_rows(name: str, group: Callable[[Row], str]) -> Callable[[Path], list[Pair]]:
+    """A file that `workbench.verifier.slices` reads."""
+    return lambda folder: [Pair(row.claim, (row.premise,), row.label, group(row)) for row in slice_rows(folder, name)]
+
+
+def fool_me_twice_retrieved(folder: Path) -> list[Pair]:
+    """The gold evidence among the other extracts of the page that the authors' retrieval gave."""
+    pairs = []
+    for row in json_lines(folder / "fool_me_twice" / "dev.jsonl"):
+        texts = dict.fromkeys(piece["text"] for piece in [*row["retrieved_evidence"], *row["gold_evidence"]])
+        passages = tuple(Passage(str(n), row["wikipedia_page"], text) for n, text in enumerate(texts))
+        pairs.append(Pair(row["text"], passages, 0 if row["label"] == "SUPPORTS" else 1, row["wikipedia_page"]))
+    return pairs
+
+
+def factcheck_claims(folder: Path) -> list[Pair]:
+    """Claims of ChatGPT's answers with all web evidence found for each: is the claim true, false, or not to be told?"""
+    known = {"True": LABELS.index("support"), "False": LABELS.index("contradict"), "unknown": LABELS.index("neutral")}
+    return [
+        Pair(claim, tuple(evidence), known[str(label)], row["prompt"])
+        for row in json_lines(folder / "factcheck_gpt" / "factcheck-GPT-benchmark.jsonl")
+        for sentence in row["sentences"].values()
+        for claim, evidence, label in zip(
+            sentence["claims"], sentence["auto_evidence"], sentence["claims_factuality_label"], strict=False
+        )
+        if evidence
+    ]
+
+
+def by_claim(row: Row) -> str:
+    return row.claim
+
+
+def by_premise(row: Row) -> str:
+    return row.premise
+
+
+SETS: dict[str, DataSet] = {
+    "WiCE, whole page": DataSet(from_rows("wice/claim.dev.jsonl", by_claim), "supported, partially or not"),
+    "WiCE, oracle chunk": DataSet(from_rows("wice/oracle_chunks.claim.dev.jsonl", by_claim), "supported, partially or not"),
+    "Factcheck-GPT, stance": DataSet(
+        from_rows("factcheck_gpt/subtask3_claim_evidence_stance.jsonl", by_claim), "support, refute, rest", clean=False
+    ),
+    "Factcheck-GPT, claim": DataSet(factcheck_claims, "true, false, unknown", clean=False),
+    "Fool Me Twice, gold evidence": DataSet(from_rows("fool_me_twice/dev.jsonl", by_premise), "supports, refutes"),
+    "Fool Me Twice, retrieved": DataSet(fool_me_twice_retrieved, "supports, refutes"),
+    "FEVER-Symmetric": DataSet(from_rows("fever_symmetric/fever_symmetric_dev.jsonl", by_premise), "supports, refutes"),
+    "BEGIN, Wizard of Wikipedia": DataSet(from_rows("begin/begin_test_wow.tsv", by_premise), "attributable or not"),
+    "BEGIN, CMU-DoG": DataSet(from_rows("begin/begin_dev_cmu.tsv", by_premise), "attributable or not"),
+}
+
+
+def measure(pairs: Sequence[Pair], verifier: Remembered, tuned: float, seed: int) -> tuple[dict[str, Any], list, list]:
+    """Supported against all else by p(support) ≥ .5, and by the label that a user sees; three-way where all three occur.
+
+    Also gives p(support) and whether people say supported, for each pair.
+    """
+    checks = verifier.check_all([(pair.claim, pair.passages) for pair in pairs])
+    label = np.array([pair.label for pair in pairs])
+    triples = np.array([(check.support, check.contradict, check.neutral) for check in checks])
+    groups = [pair.group for pair in pairs]
+    gold, p = label == 0, triples[:, 0]
+    correct = np.array([verifier.label(check) == "correct" for check in checks])
+    shared = np.array([overlap(pair.claim, pair.passages) for pair in pairs])
+    thresholds = {"fixed": FIXED, "tuned_on_nli_dev": tuned}
+    rivals = {name: stats.balanced(gold, shared >= at, np.ones(len(gold))) for name, at in thresholds.items()}
+    best = shared >= thresholds[max(rivals, key=lambda name: rivals[name])]
+
+    def told(statistic: stats.Statistic) -> dict[str, float | None]:
+        return stats.interval(statistic, groups, seed)
+
+    found: dict[str, Any] = {
+        "n": len(pairs),
+        "groups": len(set(groups)),
+        "labels": {name: int((label == number).sum()) for number, name in enumerate(LABELS)},
+        "balanced_accuracy": told(lambda w: stats.balanced(gold, p >= 0.5, w)),
+        "balanced_accuracy_of_label_correct": told(lambda w: stats.balanced(gold, correct, w)),
+        "auroc": told(stats.auroc(gold, p)),
+        "accuracy": told(lambda w: stats.accuracy(gold == (p >= 0.5), w)),
+        "ece": told(lambda w: stats.ece(p, gold, w)),
+        "windows": sum(check.windows for check in checks),
+        "all_supported": {"balanced_accuracy": 0.5, "accuracy": told(lambda w: stats.accuracy(gold, w))},
+        "overlap": {
+            **{name: {"threshold": at, "balanced_accuracy": told(lambda w, at=at: stats.balanced(gold, shared >= at, w))}
+               for name, at in thresholds.items()},
+            "auroc": told(stats.auroc(gold, shared)),
+        },
+        "minus_overlap": {
+            "balanced_accuracy": told(lambda w: stats.balanced(gold, p >= 0.5, w) - stats.balanced(gold, best, w)),
+            "auroc": told(lambda w: stats.auroc(gold, p)(w) - stats.auroc(gold, shared)(w)),
+        },
+    }  # fmt: skip
+    if len(set(label.tolist())) == 3:
+        top = triples.argmax(axis=1)
+        found["three_way"] = {
+            "accuracy": told(lambda w: stats.accuracy(label == top, w)),
+            "balanced_accuracy": told(lambda w: stats.balanced(label, top, w)),
+        }
+    return found, p.tolist(), gold.tolist()
+
+
+def overlap(claim: str, passages: Sequence[Passage | str]) -> float:
+    """The share of the claim's words that occur in the evidence, titles included."""
+    texts = [f"{one.title} {one.text}" if isinstance(one, Passage) else one for one in passages]
+    wanted, known = set(words(claim)), set(words(" ".join(texts)))
+    return len(wanted & known) / len(wanted) if wanted else 0.0
+
+
+def tune(rows: Sequence[Row]) -> float:
+    """The threshold of the best balanced accuracy on rows that are none of the people's sets measured here."""
+    shared = np.array([overlap(row.claim, [row.premise]) for row in rows])
+    gold, ones = np.array([row.label == 0 for row in rows]), np.ones(len(rows))
+    return float(max(np.arange(1, 21) / 20, key=lambda at: stats.balanced(gold, shared >= at, ones)))
+
+
+def pooled(p: Sequence[float], gold: Sequence[bool]) -> dict[str, Any]:
+    """Reliability of p(support) over all sets together."""
+    return {"n": len(p), **reliability(p, gold)}
+
+
+def json_lines(path: Path) -> list[Any]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]

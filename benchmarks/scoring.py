@@ -1,0 +1,194 @@
+"""How fast and how lean `workbench score` is with a judge that takes 50 ms, and how fast a replay is.
+
+    python benchmarks/scoring.py --out benchmarks/results/scoring.json
+
+Fifty responses of 19 claims each are scored against a server in a process of its own that replies after 50 ms, 64 calls at
+a time. The server's own limit is requests × 50 ms / 64. The serial loop asks the same prompts of the same server one at a time,
+for the first `--serial` responses, in the same run; its time for all is scaled. All this `--repeats` times; every time
+is listed, with the machine's load, and "best" is the fastest. Memory is the peak of a process that scores 1,000 and 10,000
+responses of 2 claims (no delay); the replay pays 10,000 rows from labelled claims by all five methods.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from tests.judge_server import JudgeServer  # noqa: E402
+from tests.score_helpers import reply, responses, write  # noqa: E402
+
+DELAY, IN_FLIGHT, CLAIMS = 0.05, 64, 19
+
+
+@contextmanager
+def serving(delay: float) -> Iterator[str]:
+    process = subprocess.Popen([sys.executable, __file__, "--serve", str(delay)], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        yield process.stdout.readline().strip()
+    finally:
+        process.kill()
+        process.wait()
+
+
+def counts(url: str) -> dict[str, Any]:
+    with urllib.request.urlopen(url.removesuffix("/v1") + "/count") as answer:
+        return json.load(answer)
+
+
+def measure(folder: Path, source: Path, *options: str) -> dict[str, Any]:
+    """Score a file in a process of its own: its summary, and the process's seconds, CPU seconds and peak memory."""
+    command = [sys.executable, __file__, "--measure", str(source), str(folder / f"{source.stem}.out.jsonl"), *options]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def measured(source: str, out: str, method: str, judge: str) -> None:
+    from workbench.score import Options, score_file
+
+    chosen = Options(Path(source), Path(out), method=method, judge=judge or None, model="m" if judge else None,
+                     concurrency=IN_FLIGHT)  # fmt: skip
+    began, cpu = time.perf_counter(), time.process_time()
+    summary = score_file(chosen)
+    told = {
+        "seconds": round(time.perf_counter() - began, 3),
+        "cpu_seconds": round(time.process_time() - cpu, 3),
+        "peak_rss_mb": peak_memory(),
+    }
+    print(json.dumps({**told, "summary": {name: summary[name] for name in ("rows", "failed", "claims", "cost", "status")}}))
+
+
+def peak_memory() -> float | None:
+    """Peak resident memory of this process in MB, from Linux; `getrusage` would begin with the parent's."""
+    status = Path("/proc/self/status")
+    found = re.search(r"VmHWM:\s*(\d+) kB", status.read_text()) if status.exists() else None
+    return round(int(found[1]) / 1024, 1) if found else None
+
+
+def serial(url: str, rows: list[dict[str, Any]]) -> tuple[float, int]:
+    """The same checks with a judge that sends one prompt, waits for its reply, and sends the next: seconds and calls."""
+    from workbench.checks import judge_checks
+    from workbench.grade import grade
+    from workbench.judge import endpoint
+    from workbench.score.rows import parse
+
+    one = endpoint(url, "m", concurrency=1)
+    calls = 0
+
+    def judge(prompts: Any) -> Any:
+        nonlocal calls
+        calls += len(prompts)
+        return [one([prompt])[0] for prompt in prompts]
+
+    checks = judge_checks(judge)
+    run = grade([checks.verify["fact"]], {}, checks.extract)
+    began = time.perf_counter()
+    for row in rows:
+        assert run([parse(row, {}, {}).response])[0].error is None
+    return time.perf_counter() - began, calls
+
+
+def throughput(folder: Path, count: int, sample: int, repeats: int) -> dict[str, Any]:
+    rows = responses(count, CLAIMS, thinking=False)
+    source = write(folder / "long.jsonl", rows)
+    runs = []
+    for _ in range(repeats):
+        with serving(DELAY) as url:
+            run = measure(folder, source, "rlfh", url)
+            seen = counts(url)
+            seconds, calls = serial(url, rows[:sample])
+        for path in folder.glob("long.out*"):
+            path.unlink()
+        limit = seen["requests"] * DELAY / IN_FLIGHT
+        whole = seconds * count / sample
+        runs.append({
+            "seconds": run["seconds"], "cpu_seconds": run["cpu_seconds"], "load": round(os.getloadavg()[0], 1),
+            "requests": seen["requests"], "unique_prompts": seen["unique"], "peak_in_flight": seen["peak"],
+            "claims": run["summary"]["claims"], "failed": run["summary"]["failed"],
+            "server_limit_seconds": round(limit, 3), "times_the_limit": round(run["seconds"] / limit, 2),
+            "serial_calls": calls, "serial_seconds": round(seconds, 2), "serial_seconds_for_all": round(whole, 1),
+            "times_faster_than_serial": round(whole / run["seconds"], 1),
+        })  # fmt: skip
+    best = min(runs, key=lambda one: one["seconds"])
+    settings = {"responses": count, "delay_seconds": DELAY, "in_flight": IN_FLIGHT, "serial_responses": sample}
+    return {**settings, "best": best, "runs": runs}
+
+
+def memory(folder: Path, sizes: tuple[int, ...]) -> list[dict[str, Any]]:
+    found = []
+    for size in sizes:
+        with serving(0.0) as url:
+            run = measure(folder, write(folder / f"rows{size}.jsonl", responses(size, 2, thinking=False)), "rlfh", url)
+        found.append({"responses": size, **{name: run[name] for name in ("seconds", "cpu_seconds", "peak_rss_mb")},
+                      "calls": run["summary"]["cost"]["calls"], "failed": run["summary"]["failed"]})  # fmt: skip
+    return found
+
+
+def replay(folder: Path, size: int) -> dict[str, Any]:
+    """Shorthand rows of six labelled claims, paid by all five methods."""
+    rows = []
+    for row in responses(size, 6):
+        texts = re.findall(r"Fact [^.]+", row["response"])
+        claims = [{"text": text, "label": "correct", "informativeness": 4} for text in texts]
+        rows.append({"id": row["id"], "response": row["response"], "claims": claims, "outcome": "correct"})
+    run = measure(folder, write(folder / "replay.jsonl", rows), "all", "")
+    return {"rows": size, "methods": 5, "claims": run["summary"]["claims"],
+            **{name: run[name] for name in ("seconds", "cpu_seconds", "peak_rss_mb")}}  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--responses", type=int, default=50)
+    parser.add_argument("--serial", type=int, default=5, help="responses that the serial loop scores")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--rows", type=int, default=10_000, help="rows of the memory and replay measurements")
+    parser.add_argument("--serve", type=float, help=argparse.SUPPRESS)
+    parser.add_argument("--measure", nargs=4, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.serve is not None:
+        asyncio.run(JudgeServer(reply=reply, delay=arguments.serve).serve())
+    if arguments.measure:
+        return measured(*arguments.measure)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        results = {
+            "date": datetime.now(UTC).date().isoformat(),
+            "command": "python benchmarks/scoring.py --out benchmarks/results/scoring.json",
+            "machine": {"system": platform.system(), "python": platform.python_version(), "cpus": os.cpu_count()},
+            "versions": versions(),
+            "throughput": throughput(folder, arguments.responses, arguments.serial, arguments.repeats),
+            "replay": replay(folder, arguments.rows),
+            "memory": memory(folder, (arguments.rows // 10, arguments.rows)),
+        }
+    text = json.dumps(results, indent=2)
+    print(text)
+    if arguments.out:
+        arguments.out.write_text(text + "\n")
+
+
+def versions() -> dict[str, str]:
+    from importlib.metadata import version
+
+    return {name: version(name) for name in ("factuality-workbench", "aiohttp", "rapidfuzz")}
+
+
+if __name__ == "__main__":
+    main()

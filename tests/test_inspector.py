@@ -1,0 +1,290 @@
+"""The inspector's data: only what lies under the runs folder, paid by every method, paid anew by what-if."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from workbench.cli import main
+from workbench.examples import worked_example
+from workbench.inspector import samples
+from workbench.inspector.inspect_tab import export_page, open_pasted, open_sample
+from workbench.inspector.opened import open_feedback, open_row, pay, show
+from workbench.inspector.page import Settings, first_shown, settings
+from workbench.inspector.runs import Runs
+from workbench.inspector.runs_tab import ORDERS, curve_data, rollouts, with_disagreement
+from workbench.inspector.what_if import changed, controls, saver, what_if
+from workbench.jsonl import append_json
+from workbench.recipes import method_configs
+from workbench.store import append_feedback, iter_feedback
+from workbench.types import Feedback, Reward, Verdict, WorkbenchError
+
+STEPS, SIZE = 3, 4
+
+
+def rollout(step: int, sample: int, text: str | None = None) -> Feedback:
+    """The worked example as a stored rollout: one claim's label changes from sample to sample."""
+    row = worked_example()
+    response = replace(
+        row.response, id=f"tarven/{step}/{sample}", group=f"tarven/{step}", step=step, sample=sample,
+        logprobs=tuple(-0.1 * (n % 7) for n in range(len(row.response.offsets))),
+        ref_logprobs=tuple(-0.1 * (n % 5) for n in range(len(row.response.offsets))),
+    )  # fmt: skip
+    label = ("wrong", "vague", "hedged_correct", "correct")[sample]
+    verdicts = tuple(replace(v, label=label) if v.target == "claim:2" else v for v in row.verdicts)
+    row = replace(row, response=response, verdicts=verdicts)
+    return pay(row, method_configs(("rlfh",)))
+
+
+def record(folder: Path, rows: Sequence[Feedback] | None = None) -> Path:
+    """A run's folder as training leaves it."""
+    found = [rollout(step, sample) for step in range(1, STEPS + 1) for sample in range(SIZE)] if rows is None else rows
+    append_feedback(folder, found)
+    for step in range(1, STEPS + 1):
+        append_json(
+            folder / "metrics.jsonl",
+            {"step": step, "reward": step / 10, "accuracy": 0.5, "kl": None, "failed": 1, "seconds": 1.0},
+        )
+    (folder / "config.json").write_text(
+        json.dumps({"method": "rlfh", "bench": "small", "config": {"alpha": 1.0, "unknown": 3}})
+    )
+    cell = {"value": 0.5, "low": 0.4, "high": 0.6}
+    report = {
+        "n": 10,
+        "split": "test",
+        "greedy": dict.fromkeys(("accuracy", "abstention", "hallucination", "truthfulness"), cell),
+    }
+    (folder / "summary.json").write_text(json.dumps({"before": report, "after": report}))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory) -> Runs:
+    root = tmp_path_factory.mktemp("runs")
+    record(root / "a" / "first")
+    return Runs(root)
+
+
+def test_runs_are_found_and_read(runs):
+    assert runs.names() == ["a/first"]
+    index = runs.index("a/first")
+    assert len(index.entries) == 12 and sorted(step for step in index.by_step if step) == [1, 2, 3]
+    assert [entry.claims for entry in index.entries] == [4] * 12
+    opened = open_row(runs, "a/first", "tarven/2/3")
+    assert opened.feedback.response.id == "tarven/2/3" and len(opened.group) == 4
+    assert list(opened.feedback.rewards) == ["rlfh", "truthrl", "forag", "klcf", "knowrl"]
+    assert opened.link == "?run=a%2Ffirst&id=tarven%2F2%2F3"
+
+
+def test_an_index_reads_rows_whose_keys_stand_in_another_order(tmp_path):
+    folder = record(tmp_path / "run")
+    lines = (folder / "rollouts.jsonl").read_text().splitlines()
+    (folder / "rollouts.jsonl").write_text("".join(json.dumps(json.loads(line), sort_keys=True) + "\n" for line in lines))
+    entries = Runs(tmp_path).index("run").entries
+    assert [(entry.id, entry.step) for entry in entries[:2]] == [("tarven/1/0", 1), ("tarven/1/1", 1)]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["..", "../outside", "a/../../outside", "/etc", "a/first/policy", "", ".", "link", "a/\0", "a/first/../../../outside"],
+)
+def test_paths_stay_under_the_runs_folder(tmp_path, name):
+    root = tmp_path / "runs"
+    record(root / "a" / "first", [])
+    record(tmp_path / "outside", [])
+    (root / "link").symlink_to(tmp_path / "outside")
+    with pytest.raises(WorkbenchError, match="name a run of the list"):
+        Runs(root).folder(name)
+    assert Runs(root).names() == ["a/first"]
+
+
+def test_a_linked_record_is_refused(tmp_path):
+    record(tmp_path / "outside")
+    run = tmp_path / "runs" / "sly"
+    run.mkdir(parents=True)
+    (run / "rollouts.jsonl").symlink_to(tmp_path / "outside" / "rollouts.jsonl")
+    with pytest.raises(WorkbenchError):
+        Runs(tmp_path / "runs").index("sly")
+
+
+def test_where_the_runs_lie(runs, tmp_path):
+    inside = runs.root / "a" / "first"
+    assert settings(inside, runs.root, 0).run == "a/first"
+    assert settings(inside, None, 0) == Settings(inside.parent.resolve(), "first", 0)
+    with pytest.raises(WorkbenchError, match="--runs"):
+        settings(inside, tmp_path, 0)
+    with pytest.raises(WorkbenchError, match="no run"):
+        settings(tmp_path / "none", tmp_path, 0)
+
+
+def test_what_a_fresh_page_shows(runs):
+    chosen = Settings(runs.root)
+    assert first_shown(runs, chosen, {})[0].name == samples.WORKED
+    opened, error = first_shown(runs, chosen, {"run": "a/first", "id": "tarven/1/1", "method": "knowrl"})
+    assert (opened.feedback.response.id, opened.method, error) == ("tarven/1/1", "knowrl", None)
+    assert first_shown(runs, replace(chosen, run="a/first"), {})[0].feedback.response.id == "tarven/3/3"
+    for query in (
+        {"run": "../x", "id": "1"},
+        {"run": "a/first", "id": "none"},
+        {"run": "a/first", "id": "tarven/1/1", "method": "none"},
+    ):
+        opened, error = first_shown(runs, chosen, query)
+        assert opened.name == samples.WORKED and isinstance(error, WorkbenchError)
+
+
+def test_a_row_that_nobody_read_is_not_a_refusal():
+    row = worked_example()
+    unread = pay(replace(row, sentences=(), claims=(), verdicts=(Verdict("outcome", "answer", "correct"),)), method_configs())
+    assert unread.rewards["truthrl"].value == 1.0
+    assert {name for name, reward in unread.rewards.items() if reward.value is None} == {"rlfh", "forag", "klcf", "knowrl"}
+    error = unread.rewards["rlfh"].error
+    assert error is not None and error.kind == "not_extracted"
+
+
+@pytest.mark.parametrize("name", samples.NAMES)
+def test_every_sample_is_scored(name):
+    opened = open_sample(name)
+    assert opened.feedback.claims and opened.feedback.rewards["rlfh"].value is not None
+    text = opened.feedback.response.text
+    offsets = opened.feedback.response.offsets
+    assert offsets[0][0] == 0 and offsets[-1][1] == len(text) and all(a[1] == b[0] for a, b in pairwise(offsets))
+
+
+def test_pasted_answers():
+    world = samples.sample(samples.NAMES[1])[0].response
+    scored = open_pasted(world.question.text, world.text, "", "", "The closed world, exact")
+    assert scored.feedback.rewards["truthrl"].value is not None and scored.feedback.rewards["rlfh"].value is not None
+    plain = open_pasted("Who?", "Ada wrote it. She lived in London.", "", "", "None: claims only")
+    assert plain.feedback.claims and plain.feedback.rewards["rlfh"].value is None
+    with pytest.raises(WorkbenchError, match="no answer"):
+        open_pasted("Who?", "  ", "", "", "None: claims only")
+    with pytest.raises(WorkbenchError, match="sources"):
+        open_pasted("Who?", "Ada.", "", "", "Sources, by the local verifier")
+
+
+def asked(**changes) -> dict:
+    opened = open_feedback(worked_example(), (worked_example(),), "test")
+    key = json.loads(show(opened))["key"]
+    return what_if({"key": key, **changes})
+
+
+def value(found: dict, method: str) -> float:
+    return found["view"]["methods"][method]["value"]
+
+
+def test_what_if_by_hand():
+    """RLFH pays −0.25·α + 1.9051·β; see `worked_example`."""
+    assert value(asked(), "rlfh") == pytest.approx(1.65509, abs=1e-5)
+    both = asked(settings={"rlfh": {"alpha": 2.0, "beta": 0.5}, "truthrl": {"correct": 3}})
+    assert value(both, "rlfh") == pytest.approx(-0.5 + 0.95255, abs=1e-5) and value(both, "truthrl") == 3.0
+    assert both["line"] == "--set rlfh.alpha=2 --set rlfh.beta=0.5 --set truthrl.correct=3"
+    assert both["config"]["rlfh"]["alpha"] == 2.0 and both["config"]["rlfh"]["method"] == "rlfh"
+    # The wrong claim (weight 1.0) found correct: −2 becomes +1.
+    assert value(asked(edits={"2": {"label": "correct"}}), "rlfh") == pytest.approx(4.65509, abs=1e-5)
+    merged = asked(settings={"rlfh": {"granularity": "paragraph"}})["view"]["methods"]["rlfh"]["tokens"]
+    assert merged[-1] == pytest.approx(1.65509, abs=1e-5) and not any(merged[:-1])
+
+
+def test_the_line_to_set_tells_what_differs_from_the_defaults(tmp_path):
+    folder = record(tmp_path / "run")
+    (folder / "config.json").write_text(json.dumps({"method": "truthrl", "config": {"reward": "binary", "steps": 3}}))
+    opened = open_row(Runs(tmp_path), "run", "tarven/1/0")
+    key = json.loads(show(opened))["key"]
+    assert what_if({"key": key})["line"] == "--set truthrl.reward=binary"
+    found = what_if({"key": key, "settings": {"klcf": {"l_max": None}}})
+    assert found["line"] == "--set truthrl.reward=binary --set klcf.l_max=none"
+
+
+def test_what_if_refuses_in_one_line():
+    requests: list[dict] = [
+        {"settings": {"rlfh": {"alpha": "x"}}},
+        {"settings": {"rlfh": {"none": 1}}},
+        {"settings": {"none": {}}},
+        {"settings": {"rlfh": {"epsilon": -1}}},
+        {"edits": {"2": {"label": "<b>"}}},
+        {"settings": 3},
+        {"key": "none"},
+    ]
+    for changes in requests:
+        found = asked(**changes)
+        assert set(found) == {"error"} and "\n" not in found["error"], changes
+    assert "error" in what_if(None) and "error" in export_page({})
+
+
+def test_what_a_control_says_is_what_the_config_takes():
+    for method, config in method_configs().items():
+        found = controls(config)
+        assert found
+        for one in found:
+            _, said = changed({method: config}, {method: {one["name"]: one["value"]}})
+            assert said
+            if one["kind"] == "number" and one["value"] is not None:
+                assert one["min"] <= one["value"] <= one["max"], (method, one)
+    names = [one["name"] for one in controls(method_configs()["truthrl"])]
+    assert "learning_rate" not in names and "correct" in names
+
+
+def test_edited_labels_are_kept_as_annotations(tmp_path):
+    opened = open_feedback(worked_example(), (), "test")
+    key = json.loads(show(opened))["key"]
+    keep = saver(Runs(tmp_path))
+    assert "error" in keep({"key": key, "edits": {}})
+    assert keep({"key": key, "edits": {"2": {"label": "correct"}}}) == {"path": "annotations/rollouts.jsonl"}
+    (row,) = iter_feedback(tmp_path / "annotations")
+    assert [(v.target, v.label, v.by) for v in row.verdicts] == [("claim:2", "correct", "annotation")]
+
+
+def test_disagreement_is_the_spread_of_ranks():
+    def row(*values: float | None) -> Feedback:
+        return replace(worked_example(), rewards={f"m{n}": Reward(value) for n, value in enumerate(values)})
+
+    rows = [row(0.0, 5.0, 1.0), row(1.0, 4.0, 1.0), row(2.0, None, 1.0)]
+    # m0 ranks 0, ½, 1; m1 ranks 1, 0; m2 tells nothing apart.
+    assert [spread for _, spread in with_disagreement(rows)] == [1.0, 0.5, None]
+
+
+def test_rollouts_of_a_step_in_order(runs):
+    found = json.loads(rollouts(runs, "a/first", 2, ORDERS[0]))
+    # The claim of weight 1.0 is wrong −2, vague −1, hedged 0.5, correct 1.
+    assert [row["id"] for row in found["rows"]] == [f"tarven/2/{n}" for n in range(4)]
+    assert [row["values"]["rlfh"] for row in found["rows"]] == pytest.approx([1.65509, 2.65509, 4.15509, 4.65509], abs=1e-5)
+    best = json.loads(rollouts(runs, "a/first", 2, ORDERS[1]))
+    assert best["rows"][0]["id"] == "tarven/2/3"
+
+
+def test_curves(runs):
+    drawn = json.loads(curve_data(runs, "a/first", "a/first", 2))["runs"]
+    assert len(drawn) == 2 and drawn[0]["steps"] == [1, 2, 3]
+    assert drawn[0]["series"]["reward"] == [0.1, 0.2, 0.3]
+    assert drawn[0]["series"]["kl"] == [None] * 3
+    assert drawn[0]["series"]["failed"] == [0.25] * 3  # one of four
+    assert drawn[0]["series"]["unplaced"] == [0.0] * 3
+
+
+def test_an_exported_page_opens_with_the_method_that_was_shown():
+    key = json.loads(show(open_feedback(worked_example(), (), "test")))["key"]
+    assert '"method": "klcf"' in export_page({"key": key, "method": "klcf"})["html"]
+
+
+def test_a_run_that_is_not_there_is_told_at_once(tmp_path, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(["inspect", "--run", str(tmp_path / "none")])
+    assert stopped.value.code == 2 and "no run 'none'" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_port_that_is_taken_is_told(capsys):
+    pytest.importorskip("gradio", reason="the apps extra is not installed")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(SystemExit) as stopped:
+            main(["inspect", "--no-browser", "--port", str(port)])
+    assert stopped.value.code == 2 and f"port {port}" in capsys.readouterr().err

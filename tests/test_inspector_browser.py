@@ -1,0 +1,488 @@
+"""The inspector in a real Chromium: every tab does its job, hostile text stays text, and nothing leaves the machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.test_inspector import record, rollout
+from workbench.bench import TINY_POLICY
+from workbench.token_view import export_html
+from workbench.types import Claim, Failure, Feedback, Passage, Question, Response, Reward, Verdict
+
+pytest.importorskip("gradio", reason="the apps extra is not installed")
+playwright = pytest.importorskip("playwright.sync_api", reason="the dev extra is not installed")
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path (Debian: apt install chromium)"),
+]
+
+ROOT = Path(__file__).resolve().parent.parent
+RUN = "a/first"
+
+HIT = "window.hit=(window.hit||0)+1"
+PAYLOADS = (
+    f"<script>{HIT}</script>",
+    f"</script><script>{HIT}</script>",
+    f"<img src=x onerror={HIT}>",
+    f"<img src=x onerror='{HIT}'>",
+    f"<svg onload={HIT}>",
+    f"<svg><script>{HIT}</script></svg>",
+    f"<body onload={HIT}>",
+    f"<iframe srcdoc='<script>parent.{HIT}</script>'></iframe>",
+    f"<iframe src=javascript:{HIT}></iframe>",
+    f"<a href=javascript:{HIT}>x</a>",
+    f"<details open ontoggle={HIT}>x</details>",
+    f"<input autofocus onfocus={HIT}>",
+    f"<video><source onerror={HIT}></video>",
+    f"<audio src=x onerror={HIT}></audio>",
+    f"<marquee onstart={HIT}>x</marquee>",
+    f"<math><mtext><img src=x onerror={HIT}></mtext></math>",
+    f"<style>@import 'http://evil.example/x.css';</style><img src=x onerror={HIT}>",
+    "<link rel=stylesheet href=http://evil.example/x.css>",
+    "<img src=http://evil.example/pixel.png>",
+    "<meta http-equiv=refresh content='0;url=http://evil.example/'>",
+    "<object data=http://evil.example/x></object>",
+    "<embed src=http://evil.example/x>",
+    "<base href=http://evil.example/>",
+    "<form action=http://evil.example/><button>x</button></form>",
+    "${" + HIT + "}",
+    "{{" + HIT + "}}",
+    "{{{constructor.constructor('" + HIT + "')()}}}",
+    "`${" + HIT + "}`",
+    "{% raw %}<b>x</b>",
+    f"\\u003cscript\\u003e{HIT}\\u003c/script\\u003e",
+    f"&lt;script&gt;{HIT}&lt;/script&gt;",
+    f"<!--<script>{HIT}</script>-->",
+    f"]]><script>{HIT}</script>",
+    f'" onmouseover="{HIT}',
+    f"' autofocus onfocus='{HIT}",
+    f"[x](javascript:{HIT})",
+    "![x](http://evil.example/pixel.png)",
+    f"<template><script>{HIT}</script></template>",
+    f'<noscript><p title="</noscript><img src=x onerror={HIT}>">',
+    f"\u202e<b>reversed</b>\x00\u2028<script>{HIT}</script>",
+)
+
+
+def hostile(number: int, text: str) -> Feedback:
+    """A row in which everything that a model, a judge or a file can write is the payload."""
+    passage = Passage(f"p{number}", text, f"{text} and more {text}")
+    question = Question(f"h{number}", text, (text,), text, (passage,), (text,))
+    body = f"{text} A word. {text}"
+    offsets = tuple(match.span() for match in re.finditer(r"\S+\s*|\s+", body))
+    response = Response(f"{text}/{number}", question, body, f"h{number}", 0, 1, offsets=offsets, source="words")
+    failure = Failure(text, text, text, text)
+    claims = (
+        Claim(0, text, sentence=0, span=(0, len(text)), end=len(text), coverage=1.0),
+        Claim(1, text, coverage=0.0),
+        Claim(2, text, sentence=0),
+    )
+    evidence = ({"passage": f"p{number}", "span": [0, len(text)]}, {"title": text, "text": text}, {text: text})
+    verdicts = (
+        Verdict("claim:0", "fact", "wrong", 0.1, 3, evidence, text),
+        Verdict("claim:1", "fact", by=text, error=failure),
+        Verdict("claim:2", "fact", text, by=text),
+        Verdict("item:0", "checklist", text, by=text),
+        Verdict(text, text, text, by=text),
+    )
+    rewards = {"rlfh": Reward(1.0, {text: 1.0}, ()), "truthrl": Reward(None, error=failure)}
+    return Feedback(response, ((0, len(body)),), claims, verdicts, rewards, failure)
+
+
+@dataclass
+class Seen:
+    """What the browser did besides showing the page."""
+
+    requests: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    dialogs: list[str] = field(default_factory=list)
+
+    def watch(self, page: Any) -> None:
+        page.on("request", lambda request: self.requests.append(request.url))
+        page.on("console", lambda message: self.errors.extend([message.text] * (message.type == "error")))
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("dialog", self.dismiss)
+
+    def dismiss(self, dialog: Any) -> None:
+        self.dialogs.append(dialog.message)
+        dialog.dismiss()
+
+    def outside(self) -> list[str]:
+        local = ("data", "blob", "about", "file")
+        return [url for url in self.requests if urlsplit(url).scheme not in local and urlsplit(url).hostname != "127.0.0.1"]
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory) -> Iterator[str]:
+    """The inspector as its command starts it, over a folder with a run and a hostile one."""
+    root = tmp_path_factory.mktemp("runs")
+    record(root / "a" / "first")
+    record(root / "hostile", [hostile(number, text) for number, text in enumerate(PAYLOADS)])
+    command = [sys.executable, "apps/reward_inspector.py", "--runs", str(root), "--no-browser"]
+    environment = os.environ | {"PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": "1"}
+    server = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    assert server.stdout
+    try:
+        line = server.stdout.readline()
+        assert line.startswith("reward inspector: http://127.0.0.1:"), line
+        yield line.split(": ", 1)[1].strip()
+    finally:
+        server.terminate()
+        server.wait(10)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with playwright.sync_playwright() as play:
+        found = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield found
+        found.close()
+
+
+@pytest.fixture(scope="module")
+def shots(tmp_path_factory) -> Path:
+    """Where screenshots are kept: the folder that WORKBENCH_SCREENSHOTS names, or a temporary one."""
+    folder = Path(os.environ.get("WORKBENCH_SCREENSHOTS") or tmp_path_factory.mktemp("screenshots"))
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@pytest.fixture
+def seen() -> Seen:
+    return Seen()
+
+
+@pytest.fixture
+def page(browser, address, seen) -> Iterator[Any]:
+    """A fresh page on the worked example; afterwards it has made no request outside, no error and no dialog."""
+    found = browser.new_page(viewport={"width": 1280, "height": 900})
+    found.set_default_timeout(15000)
+    seen.watch(found)
+    found.goto(address)
+    found.wait_for_selector("#inspect-view .tv-t")
+    yield found
+    hit = found.evaluate("window.hit || 0")
+    found.close()
+    assert (seen.outside(), seen.errors, seen.dialogs, hit) == ([], [], [], 0)
+
+
+def tab(page: Any, name: str) -> None:
+    """Open a tab, from the menu that narrow pages move it to if need be."""
+    found = page.get_by_role("tab", name=name, exact=True)
+    if found.count() and found.first.is_visible():
+        found.first.click()
+    else:
+        page.locator(".overflow-menu > button").first.click()
+        page.locator(".overflow-dropdown button", has_text=name).click()
+
+
+def token(page: Any, text: str, view: str = "#inspect-view") -> Any:
+    return page.locator(f"{view} .tv-t").filter(has_text=re.compile(rf"^\s*{re.escape(text)}$")).first
+
+
+def big(page: Any, view: str = "#inspect-view") -> str:
+    return page.locator(f"{view} .tv-big").inner_text()
+
+
+def test_inspect_shows_tokens_claims_and_channels(page, shots):
+    assert page.locator("#inspect-view .tv-t").count() == 41
+    assert "".join(page.locator("#inspect-view .tv-t").all_inner_texts()).startswith("<think>Both cross the river Osk.")
+    assert big(page) == "+1.66"
+    assert "tv-neg" in token(page, "green").get_attribute("class") and "tv-pos" in token(page, "1934").get_attribute("class")
+    assert "underline" in token(page, "green").evaluate("e => getComputedStyle(e).textDecorationLine")
+    token(page, "green").hover()
+    assert page.locator("#inspect-view .tv-tip").inner_text().replace("\n", " ").endswith("truth −2.00 · claim 3")
+    page.locator("#inspect-view [data-method=truthrl]").click()
+    assert big(page) == "+1.00" and "tv-neg" not in token(page, "green").get_attribute("class")
+    page.locator("#inspect-view [data-channel=advantage]").click()
+    assert page.locator("#inspect-view [data-channel=kl]").is_disabled()
+    page.screenshot(path=shots / "inspect.png", full_page=True)
+
+
+def test_the_keyboard_reaches_every_number(page):
+    text = page.locator("#inspect-view .tv-text")
+    page.locator("#inspect-view [data-channel=advantage]").press("Tab")
+    page.keyboard.press("Home")
+    assert text.evaluate("e => document.activeElement === e")
+    page.keyboard.press("ArrowDown")  # the next token that anything was paid to
+    assert page.locator("#inspect-view .tv-cursor").inner_text().strip() == "1934"
+    assert "+1.200" in page.locator("#inspect-view .tv-tip").inner_text()
+    named = text.get_attribute("aria-activedescendant")
+    assert page.locator(f"[id='{named}']").get_attribute("aria-describedby")
+    page.keyboard.press("Enter")
+    assert "Token 26" in page.locator("#inspect-view .tv-token-card").inner_text()
+
+
+def test_claims_and_tokens_are_linked_both_ways(page, shots):
+    rows = page.locator("#inspect-view tr[data-claim]")
+    rows.nth(2).locator(".tv-id").click()
+    chosen = page.locator("#inspect-view .tv-t.tv-on").all_inner_texts()
+    assert "".join(chosen) == "the Tarven bridge was opened in 1934 and painted green".replace("the", " the", 1)
+    assert page.locator("#inspect-view .tv-t.tv-paid").all_inner_texts() == [" green"]
+    assert rows.nth(2).locator("details").first.get_attribute("open") is not None
+    assert rows.nth(2).locator("mark").all_inner_texts() == ["painted"]
+    page.screenshot(path=shots / "linked.png", full_page=True)
+    token(page, "1934").click()
+    lit = [row.get_attribute("data-claim") for row in page.locator("#inspect-view tr.tv-row-on").all()]
+    assert lit == ["1", "2"]
+    assert page.locator("#inspect-view .tv-claim-link").count() == 2
+    page.locator("#inspect-view .tv-claim-link").first.click()
+    assert page.locator("#inspect-view tr.tv-row-on").count() == 1
+
+
+def test_other_sources(page):
+    page.get_by_label("Stored run").check()
+    page.wait_for_function("document.querySelector('#inspect-view .tv-facts').textContent.includes('a/first')")
+    page.get_by_role("button", name="Next").click()
+    page.wait_for_function("document.querySelector('#inspect-view .tv-facts').textContent.includes('tarven/1/1')")
+    assert page.locator("#inspect-view [data-channel=kl]").is_enabled()
+    page.get_by_label("Samples").check()
+    page.wait_for_function("document.querySelector('#inspect-view .tv-facts').textContent.includes('Worked')")
+    page.get_by_label("Paste").check()
+    page.get_by_label("Answer", exact=True).fill("The Osk is a river. It runs through Tarven.")
+    page.get_by_label("None: claims only").check()
+    page.get_by_role("button", name="Score").click()
+    page.wait_for_function("document.querySelector('#inspect-view .tv-text').textContent.startsWith('The Osk is')")
+    assert page.locator("#inspect-view tr[data-claim]").count() >= 2
+
+
+def test_compare_shows_the_methods_side_by_side(page, shots):
+    tab(page, "Compare")
+    page.wait_for_selector("#compare-view .wb-panel .tv-t")
+    assert page.locator("#compare-view .tv-compact-head h3").all_inner_texts() == ["RLFH", "TruthRL", "FoRAG", "KLCF", "KnowRL"]
+    # By hand: RLFH as above; correct +1; sentences ½ and 1; recall 1/3, precision 1/2 → 0.4, with truth 2/3 their mean;
+    # format 1, correct 2, the thought supported 1.
+    assert page.locator("#compare-view .tv-value").all_inner_texts() == ["+1.66", "+1.00", "+1.50", "+0.53", "+4.00"]
+    page.screenshot(path=shots / "compare.png", full_page=True)
+
+
+def test_what_if_by_hand(page, address, shots):
+    """RLFH pays −0.25·α + 1.9051·β; the wrong claim weighs 1.0."""
+    tab(page, "What if")
+    view = "#what-if-view"
+    page.wait_for_selector(f"{view} #wb-rlfh-alpha")
+    assert big(page, view) == "+1.66"
+    page.locator("#wb-rlfh-alpha").fill("2")
+    page.wait_for_function("document.querySelector('#what-if-view .tv-big').textContent === '+1.41'")
+    token(page, "green", view).hover()
+    assert "−4.000" in page.locator(f"{view} .tv-tip").inner_text()
+    page.get_by_label("verdict on claim 3").select_option("correct")
+    page.wait_for_function("document.querySelector('#what-if-view .tv-big').textContent === '+7.41'")  # 2·2.75 + 1.9051
+    assert page.locator(f"{view} .wb-line-out").inner_text() == "--set rlfh.alpha=2"
+    page.locator("#wb-rlfh-granularity").select_option("paragraph")
+    page.wait_for_function("document.querySelectorAll('#what-if-view .tv-t.tv-pos').length === 1")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Config as JSON").click()
+    kept = json.loads(Path(download.value.path()).read_text())
+    assert (kept["method"], kept["alpha"], kept["granularity"]) == ("rlfh", 2, "paragraph")
+    page.get_by_role("button", name="Save labels").click()
+    page.get_by_text("saved in annotations/rollouts.jsonl").wait_for()
+    page.locator(f"{view} [data-method=knowrl]").click()
+    page.locator("#wb-knowrl-correct").fill("3")
+    page.wait_for_function("document.querySelector('#what-if-view .tv-big').textContent === '+5.00'")
+    page.screenshot(path=shots / "what-if.png", full_page=True)
+    page.get_by_role("button", name="Reset all").click()
+    page.wait_for_function("document.querySelector('#what-if-view .tv-big').textContent === '+4.00'")
+
+
+def test_what_if_pays_the_whole_group(page, address):
+    page.goto(f"{address}?run={RUN}&id=tarven/1/0")
+    page.wait_for_selector("#inspect-view .tv-t")
+    tab(page, "What if")
+    page.wait_for_selector("#what-if-view .wb-group tbody tr")
+    rewards = page.locator("#what-if-view .wb-group td[data-label=reward]")
+    assert rewards.all_inner_texts() == ["+1.66", "+2.66", "+4.16", "+4.66"]
+    page.locator("#wb-rlfh-beta").fill("0")
+    shown = "[...document.querySelectorAll('#what-if-view .wb-group td[data-label=reward]')].map(e => e.textContent).join()"
+    page.wait_for_function(f"{shown} === '−0.25,+0.75,+2.25,+2.75'")
+    # Mean 1.375 and standard deviation 1.3769: the first lies (−0.25 − 1.375) / 1.3770 below.
+    assert page.locator("#what-if-view .wb-group td[data-label=group]").first.inner_text() == "−1.18"
+
+
+def test_runs_lead_to_their_rollouts(page, address, shots):
+    tab(page, "Runs")
+    page.wait_for_selector(".wb-chart")
+    titles = page.locator(".wb-chart figcaption span").all_inner_texts()
+    assert titles == ["Reward", "Accuracy", "Claims not placed", "Rows not scored"]  # KL and the others were not recorded
+    assert page.locator(".wb-chart .wb-now").all_inner_texts() == ["0.300", "0.500", "0", "0.250"]
+    page.get_by_label("Compare with").click()
+    page.get_by_role("option", name=RUN).click()
+    page.wait_for_selector(".wb-line-1")
+    rows = page.locator(".wb-listed tr.wb-open")
+    assert [row.get_attribute("data-row") for row in rows.all()] == [f"tarven/3/{n}" for n in range(4)]
+    page.get_by_label("Reward, highest first").check()
+    page.wait_for_function("document.querySelector('.wb-listed tr.wb-open').dataset.row === 'tarven/3/3'")
+    page.locator(".wb-curve").first.click(position={"x": 2, "y": 40})  # the first step
+    page.wait_for_function("document.querySelector('.wb-listed tr.wb-open').dataset.row === 'tarven/1/3'")
+    page.get_by_text("Before and after").click()
+    page.get_by_text("0.500 [0.40, 0.60]").first.wait_for()
+    page.screenshot(path=shots / "runs.png", full_page=True)
+    rows.first.click()
+    page.wait_for_function("new URLSearchParams(location.search).get('id') === 'tarven/1/3'")
+    assert page.locator("#inspect-view .tv-big").is_visible() and big(page) == "+4.66"
+
+
+def test_a_permalink_opens_its_row(page, address):
+    page.goto(f"{address}?run={RUN}&id=tarven/2/1&method=knowrl")
+    page.wait_for_function("document.querySelector('#inspect-view .tv-facts')?.textContent.includes('tarven/2/1')")
+    assert page.locator("#inspect-view [data-method=knowrl]").get_attribute("aria-pressed") == "true"
+    page.locator("#inspect-view [data-method=rlfh]").click()
+    assert "method=rlfh" in page.url and "id=tarven" in page.url
+    for query in ("run=../outside&id=1", "run=/etc&id=passwd", f"run={RUN}&id=none", f"run={RUN}&id=tarven/2/1&method=<b>"):
+        page.goto(f"{address}?{query}")
+        page.wait_for_selector("[role=alert]")
+        assert "Worked example" in page.locator("#inspect-view .tv-facts").inner_text()
+
+
+def test_hostile_text_is_shown_as_text(page, address, seen):
+    assert len(PAYLOADS) == 40
+    page.goto(f"{address}?run=hostile&id={'x'}")  # no such row: the page still opens
+    page.wait_for_selector("[role=alert]")
+    tab(page, "Runs")
+    page.wait_for_selector(".wb-chart")
+    page.get_by_label("Run", exact=True).last.click()
+    page.get_by_role("option", name="hostile").click()
+    page.wait_for_function("document.querySelectorAll('.wb-listed tr.wb-open').length === 40")
+    page.locator(".wb-listed tr.wb-open").first.click()
+    page.wait_for_function("document.querySelector('#inspect-view .tv-facts').textContent.includes('hostile')")
+    page.get_by_label("Row", exact=True).fill("1")
+    for number, text in enumerate(PAYLOADS):
+        if number:
+            page.get_by_role("button", name="Next").click()
+        shown = "document.querySelector('#inspect-view .tv-question').textContent"
+        page.wait_for_function(f"want => {shown} === want", arg=text)
+        assert page.locator("#inspect-view .tv-text").text_content().startswith(text)
+        page.locator("#inspect-view .tv-t").first.hover()
+        page.locator("#inspect-view tr[data-claim]").first.locator(".tv-id").click()
+    assert (
+        page.locator(
+            "#inspect-view :is(img, script, iframe, object, embed, form, link, base, meta, video, audio, svg, style)"
+        ).count()
+        == 0
+    )
+    for name, view in (("Compare", "#compare-view .tv-t"), ("What if", "#what-if-view .tv-t")):
+        tab(page, name)
+        page.wait_for_selector(view)
+    page.wait_for_timeout(300)
+
+
+def test_an_exported_page_is_inert_and_alone(browser, tmp_path, shots):
+    seen = Seen()
+    for number, text in enumerate(PAYLOADS):
+        (tmp_path / f"{number}.html").write_text(export_html(hostile(number, text)), encoding="utf-8")
+    page = browser.new_page(viewport={"width": 900, "height": 900}, color_scheme="dark")
+    seen.watch(page)
+    for number, text in enumerate(PAYLOADS):
+        page.goto((tmp_path / f"{number}.html").as_uri())
+        assert page.locator(".tv-question").text_content() == text
+        assert page.locator(".tv-t").count() > 2 and page.evaluate("window.hit || 0") == 0
+    (tmp_path / "good.html").write_text(export_html(rollout(1, 0), "rlfh"), encoding="utf-8")
+    page.goto((tmp_path / "good.html").as_uri())
+    page.locator("tr[data-claim]").nth(2).click()
+    assert page.locator(".tv-t.tv-on").count() == 10
+    assert page.evaluate("getComputedStyle(document.documentElement).backgroundColor") == "rgb(16, 19, 23)"
+    page.screenshot(path=shots / "exported-dark.png", full_page=True)
+    page.close()
+    assert (seen.errors, seen.dialogs) == ([], []) and {urlsplit(url).scheme for url in seen.requests} == {"file"}
+
+
+def test_a_page_is_saved_from_the_view(page):
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save as HTML").click()
+    assert download.value.suggested_filename == "tarven-0.html"
+    assert "default-src 'none'" in Path(download.value.path()).read_text()
+
+
+def test_the_notebook_widget_is_the_same_view(browser):
+    """The widget's module, as anywidget loads it, with a model that stands in for the notebook's."""
+    pytest.importorskip("anywidget", reason="the notebooks extra is not installed")
+    from workbench.widgets import token_view
+
+    widget = token_view(rollout(1, 0), "rlfh")
+    page = browser.new_page()
+    page.evaluate(
+        """async ([code, data]) => {
+            const module = await import(URL.createObjectURL(new Blob([code], {type: "text/javascript"})));
+            const model = {get: () => data, set: (name, value) => (window[name] = value), save_changes: () => {}, on: () => {}};
+            module.default.render({model, el: document.body});
+        }""",
+        [widget._esm, widget.data],
+    )
+    assert page.locator(".tv-t").count() == 41 and page.locator(".tv-big").inner_text() == "+1.66"
+    page.locator("tr[data-claim]").nth(2).click()
+    assert page.evaluate("window.selected") == {"claim": 2, "token": None}
+    page.close()
+
+
+def test_two_thousand_tokens_are_drawn_and_recoloured(browser, tmp_path):
+    text = " ".join(f"word{number}" for number in range(2000))
+    offsets = tuple(match.span() for match in re.finditer(r"\s*\S+", text))
+    response = Response(
+        "long", Question("q", "Long?"), text, offsets=offsets, logprobs=tuple(-(n % 11) / 5 for n in range(2000))
+    )
+    row = Feedback(response, rewards={"m": Reward(1.0, {}, (), tuple((n % 5 - 2) / 7 for n in range(2000)))})
+    (tmp_path / "long.html").write_text(export_html(row), encoding="utf-8")
+    page = browser.new_page()
+    page.goto((tmp_path / "long.html").as_uri())
+    assert (page.locator(".tv-t").count(), page.locator(".tv-t.tv-neg").count(), page.locator(".tv-t.tv-pos").count()) == (
+        2000,
+        800,
+        800,
+    )
+    page.locator("[data-channel=logprob]").click()
+    assert (page.locator(".tv-t.tv-seq").count(), page.locator(".tv-t.tv-neg").count()) == (1818, 0)
+    page.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_phone_scrolls_only_down(browser, address, shots, scheme):
+    seen = Seen()
+    page = browser.new_page(viewport={"width": 390, "height": 844}, color_scheme=scheme)
+    page.set_default_timeout(15000)
+    seen.watch(page)
+    page.goto(f"{address}?run={RUN}&id=tarven/1/0")
+    page.wait_for_selector("#inspect-view .tv-t")
+    waits = {
+        "Inspect": "#inspect-view .tv-big",
+        "Compare": "#compare-view .tv-t",
+        "What if": "#wb-rlfh-alpha",
+        "Runs": ".wb-chart",
+        "Live": "text=Temperature",
+    }
+    for name, selector in waits.items():
+        tab(page, name)
+        page.wait_for_selector(selector)
+        page.wait_for_timeout(150)
+        page.screenshot(path=shots / f"phone-{scheme}-{name.lower().replace(' ', '-')}.png", full_page=True)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), name
+    page.close()
+    assert (seen.outside(), seen.errors) == ([], [])
+
+
+@pytest.mark.skipif(not TINY_POLICY.is_dir(), reason="the shipped policy is not in this checkout")
+def test_live_asks_the_policy(page, shots):
+    tab(page, "Live")
+    page.get_by_role("button", name="Ask", exact=True).click()
+    page.wait_for_selector("[role=alert]:visible")  # no question yet
+    page.get_by_role("button", name="A question of the world").click()
+    page.wait_for_function("document.querySelector('textarea[placeholder^=Which]').value.length > 5")
+    page.get_by_role("button", name="Ask", exact=True).click()
+    page.wait_for_selector(".wb-listed tr.wb-open:visible", timeout=60000)
+    assert page.locator(".wb-listed tr.wb-open:visible").count() == 6
+    page.screenshot(path=shots / "live.png", full_page=True)
+    page.locator(".wb-listed tr.wb-open:visible").first.click()
+    page.wait_for_function("document.querySelector('#inspect-view .tv-facts').textContent.includes('live')")
+    assert page.locator("#inspect-view [data-channel=logprob]").is_enabled()

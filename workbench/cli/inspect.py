@@ -1,0 +1,31 @@
+"""`workbench inspect`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from workbench.cli.frame import app
+from workbench.types import WorkbenchError
+
+
+@app.command(epilog="Example: workbench inspect --run runs/demo/ternary")
+def inspect(
+    run: Annotated[Path | None, typer.Option(help="Folder of the run to open first.")] = None,
+    runs: Annotated[
+        Path | None, typer.Option(help="Folder that holds the runs; by default runs/, or the one above --run.")
+    ] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port on this machine; 0 takes a free one.")] = 0,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Only print the address.")] = False,
+) -> int:
+    """Open the reward inspector: what every claim of a response earned, and which tokens earned it."""
+    from importlib.util import find_spec
+
+    from workbench.inspector.page import launch, settings
+
+    if find_spec("gradio") is None:
+        raise WorkbenchError("the inspector needs gradio: pip install 'factuality-workbench[apps]', or `make inspect`")
+    launch(settings(run, runs, port), browser=not no_browser)
+    return 0

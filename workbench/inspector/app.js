@@ -1,0 +1,123 @@
+// What the inspector's page adds to the token view. The open response is announced once, and every tab that shows it listens.
+
+const channel = {data: null, listeners: new Set()};
+function announce(data) {
+  channel.data = data;
+  channel.listeners.forEach((listener) => listener(data));
+}
+function subscribe(listener) {
+  channel.listeners.add(listener);
+  if (channel.data) listener(channel.data);
+}
+
+// A component's value is JSON text; it is read once at the start and again whenever it changes.
+function onValue({props, watch}, read) {
+  const now = () => props.value && read(JSON.parse(props.value));
+  watch("value", now);
+  now();
+}
+
+function permalink(data, method) {
+  const query = new URLSearchParams(location.search);
+  ["run", "id", "method"].forEach((name) => query.delete(name));
+  if (data.link) new URLSearchParams(data.link).forEach((value, name) => query.set(name, value));
+  if (data.link && method) query.set("method", method);
+  const text = query.toString();
+  return location.pathname + (text ? `?${text}` : "");
+}
+
+function download(name, type, text) {
+  const link = h("a", {href: URL.createObjectURL(new Blob([text], {type})), download: name});
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+
+const copied = (text) => navigator.clipboard.writeText(text).then(() => true, () => false);
+const fileName = (data) => data.id.replace(/[^\w.-]+/g, "-").replace(/^-+|-+$/g, "") || "response";
+
+function mountInspect(root, gradio) {
+  const actions = div("wb-actions"), place = h("div");
+  root.classList.add("tv-colours", "wb-inspect");
+  root.replaceChildren(actions, place);
+  const status = h("span", {class: "wb-said", role: "status"});
+  const view = tokenView(place, {onState: ({data, method}) => history.replaceState(null, "", permalink(data, method))});
+  const copy = async () => {
+    const link = location.origin + permalink(view.state.data, view.state.method);
+    status.textContent = (await copied(link)) ? "link copied" : link;
+  };
+  const save = async () => {
+    const page = await gradio.server.export_page({key: view.state.data.key, method: view.state.method});
+    if (page.error) status.textContent = page.error;
+    else download(`${fileName(view.state.data)}.html`, "text/html", page.html);
+  };
+  onValue(gradio, (data) => {
+    const link = data.link ? [button("wb-button", "Copy link", copy)] : [];
+    status.textContent = "";
+    actions.replaceChildren(...link, button("wb-button", "Save as HTML", save), status);
+    view.update(data);
+    announce(data);
+  });
+}
+
+function mountCompare(root) {
+  const head = div("tv"), grid = div("wb-grid");
+  root.classList.add("tv-colours");
+  root.replaceChildren(head, grid);
+  subscribe((data) => {
+    const question = h("h3", {class: "tv-question", dir: "auto"}, data.question || "(no question)");
+    head.replaceChildren(question, h("p", {class: "tv-small tv-facts"}, data.name));
+    grid.replaceChildren(...Object.keys(data.methods).map((method) => {
+      const place = div("wb-panel");
+      tokenView(place, {compact: true, method}).update(data);
+      return place;
+    }));
+  });
+}
+
+// Several answers as a list; a click opens one in Inspect. A question is told once for the answers to it that follow each other.
+function answerList(rows, methods, open) {
+  if (!rows.length) return h("p", {class: "tv-small tv-none"}, "No answers here.");
+  const disagree = rows.some((row) => row.disagreement !== null);
+  const cell = (method, content) => h("td", {class: "tv-num", "data-label": method}, content);
+  const value = (row) => (method) => {
+    const missing = row.values[method] === null || row.values[method] === undefined;
+    return cell(nameOf(method), missing ? h("span", {class: "tv-dim", title: row.reasons[method]}, "n/a") : worth(row.values[method]));
+  };
+  const line = (row, place) => h("tr", {
+    tabindex: "0", class: "wb-open", "data-row": row.id, onclick: () => open(row),
+    onkeydown: (event) => ["Enter", " "].includes(event.key) && (event.preventDefault(), open(row)),
+  },
+  h("td", {class: "tv-claim"},
+    place && rows[place - 1].question === row.question ? null : h("div", {class: "tv-small", dir: "auto"}, row.question),
+    h("div", {dir: "auto", class: "wb-answer"}, row.text.trim() || "(empty)")),
+  h("td", {class: "tv-label"}, row.outcome ? chip(row.outcome) : span("tv-dim", "·")),
+  methods.map(value(row)),
+  disagree ? cell("disagree", number(row.disagreement)) : null);
+  const heads = ["Question and answer", "Outcome", ...methods.map(nameOf), ...(disagree ? ["Disagreement"] : [])];
+  return plainTable(heads, rows.map(line), "tv-table", (index) => (index > 1 ? "tv-num" : null));
+}
+
+const plainTable = (heads, rows, style = "tv-table wb-plain", headStyle = undefined) =>
+  div("tv-table-frame", h("table", {class: style}, columnHeads(heads, headStyle), h("tbody", {}, rows)));
+
+// What every component may have to say: an error, or a remark.
+const said = (data) => [
+  data.error ? h("p", {class: "tv-failure", role: "alert"}, data.error) : null,
+  data.note ? h("p", {class: "tv-small"}, data.note) : null,
+];
+
+function mountList(root, gradio) {
+  root.classList.add("tv-colours", "wb-listed");
+  const open = (row) => gradio.trigger("select", {id: row.id});
+  onValue(gradio, (data) => root.replaceChildren(div("tv", said(data), data.rows ? answerList(data.rows, data.methods, open) : null)));
+}
+
+// A message, or a table of texts.
+function mountNote(root, gradio) {
+  root.classList.add("tv-colours");
+  onValue(gradio, (data) => {
+    const cells = (row) => row.map((cell, index) => h("td", {dir: "auto", "data-label": data.table.head[index]}, cell));
+    const table = data.table ? plainTable(data.table.head, data.table.rows.map((row) => h("tr", {}, cells(row)))) : null;
+    root.replaceChildren(...(Object.keys(data).length ? [div("tv", said(data), table)] : []));
+  });
+}

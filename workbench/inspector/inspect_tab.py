@@ -1,0 +1,156 @@
+"""Inspect and Compare: choose a response, see what each claim earned and which tokens earned it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from workbench.inspector import samples
+from workbench.inspector.opened import Opened, open_feedback, open_row, recall, show
+from workbench.inspector.parts import answered, component, message
+from workbench.inspector.runs import Index, Runs
+from workbench.types import WorkbenchError
+
+SOURCES = ("Samples", "Stored run", "Paste")
+JUDGES = {"The closed world, exact": "world", "Sources, by the local verifier": "local", "None: claims only": "none"}
+
+
+@dataclass(frozen=True)
+class InspectTab:
+    """The components that other tabs write to."""
+
+    view: Any
+    note: Any
+    source: Any
+    run: Any
+    row: Any
+    sample: Any
+
+    @property
+    def outputs(self) -> list[Any]:
+        return [self.view, self.note, self.source, self.run, self.row]
+
+
+def inspect_tab(runs: Runs) -> InspectTab:
+    """Lay the tab out inside the open `gr.Tab` and wire its controls."""
+    import gradio as gr
+
+    with gr.Row(elem_classes="wb-source", equal_height=True):
+        source = gr.Radio(SOURCES, value=SOURCES[0], label="Source", scale=0, min_width=340)
+        with gr.Row(visible=True) as sampled:
+            sample = gr.Dropdown(list(samples.NAMES), value=samples.WORKED, label="Sample", min_width=240, scale=4)
+            another = gr.Button("Another", min_width=90, scale=0)
+        with gr.Row(visible=False) as stored:
+            run = gr.Dropdown([], label="Run", min_width=200, scale=3, allow_custom_value=False)
+            row = gr.Number(label="Row", value=1, minimum=1, precision=0, min_width=90, scale=1)
+            before = gr.Button("Previous", min_width=80, scale=0)
+            after = gr.Button("Next", min_width=70, scale=0)
+    with gr.Column(visible=False, elem_classes="wb-paste") as paste:
+        with gr.Row():
+            question = gr.Textbox(label="Question", lines=1, max_lines=4, min_width=240)
+            gold = gr.Textbox(label="Gold answers, one a line (optional)", lines=1, max_lines=4, min_width=200)
+        with gr.Row():
+            answer = gr.Textbox(label="Answer", lines=5, max_lines=16, min_width=240)
+            sources = gr.Textbox(label="Sources, an empty line between them (optional)", lines=5, max_lines=16, min_width=240)
+        with gr.Row(equal_height=True):
+            judge = gr.Radio(list(JUDGES), value=next(iter(JUDGES)), label="Judge", min_width=240)
+            score = gr.Button("Score", variant="primary", scale=0, min_width=110)
+    note = component("Note")
+    view = component("Inspect", None, (export_page,), elem_id="inspect-view")
+    turn = gr.State(0)
+
+    shown = [view, note]
+    quiet = {"show_progress": "hidden", "api_visibility": "private", "queue": False}
+    choose = lambda name: [gr.update(visible=name == one) for one in SOURCES]  # noqa: E731
+    source.change(choose, source, [sampled, stored, paste], **quiet)
+    source.input(first_of_source(runs), [source, sample, run, row], shown, **quiet)
+    sample.input(lambda name: shown_or_error(lambda: open_sample(name, 0)), sample, shown, **quiet)
+    another.click(
+        lambda name, seed: (*shown_or_error(lambda: open_sample(name, seed + 1)), seed + 1),
+        [sample, turn],
+        [*shown, turn],
+        **quiet,
+    )
+    run.input(lambda name: (1, *shown_or_error(lambda: open_number(runs, name, 1))), run, [row, *shown], **quiet)
+    gr.on(
+        [row.submit, row.input],
+        lambda name, number: shown_or_error(lambda: open_number(runs, name, number)),
+        [run, row],
+        shown,
+        **quiet,
+    )
+    for button, step in ((before, -1), (after, 1)):
+        move = lambda name, number, step=step: moved(runs, name, number, step)  # noqa: E731
+        button.click(move, [run, row], [row, *shown], **quiet)
+    paste_in = lambda *given: shown_or_error(lambda: open_pasted(*given))  # noqa: E731
+    score.click(paste_in, [question, answer, sources, gold, judge], shown, api_visibility="private", show_progress="minimal")
+    return InspectTab(view, note, source, run, row, sample)
+
+
+def shown_or_error(opened: Callable[[], Opened]) -> tuple[Any, str]:
+    """The value of the view and of the note; on a user's mistake the view stays as it is."""
+    import gradio as gr
+
+    try:
+        return show(opened()), message()
+    except WorkbenchError as error:
+        return gr.skip(), message(error)
+
+
+def open_sample(name: str, seed: int = 0) -> Opened:
+    found = samples.sample(name, seed)
+    return open_feedback(found[0], found, name, lookup=None if name == samples.WORKED else samples.lookup)
+
+
+def open_number(runs: Runs, name: str | None, number: float | None) -> Opened:
+    """Row `number` of a run, counted from 1."""
+    if not name:
+        raise WorkbenchError("there is no run in the runs folder yet: train one, or start the inspector with --run DIR")
+    entries = runs.index(name).entries
+    place = int(number or 1)
+    if not 1 <= place <= len(entries):
+        raise WorkbenchError(f"run '{name}' has the rows 1 to {len(entries)}: there is no row {place}")
+    return open_row(runs, name, entries[place - 1].id)
+
+
+def moved(runs: Runs, name: str | None, number: float | None, step: int) -> tuple[Any, ...]:
+    import gradio as gr
+
+    count = len(runs.index(name).entries) if name else 0
+    place = int(number or 1) + step
+    return (place, *shown_or_error(lambda: open_number(runs, name, place))) if 1 <= place <= count else (gr.skip(),) * 3
+
+
+def first_of_source(runs: Runs) -> Callable[..., tuple[Any, str]]:
+    def first(source: str, sample: str, run: str | None, row: float) -> tuple[Any, str]:
+        import gradio as gr
+
+        if source == SOURCES[2]:
+            return gr.skip(), message()
+        opened = (lambda: open_sample(sample)) if source == SOURCES[0] else (lambda: open_number(runs, run, row))
+        return shown_or_error(opened)
+
+    return first
+
+
+def open_pasted(question: str, answer: str, sources: str, gold: str, judge: str) -> Opened:
+    feedback = samples.pasted(question or "", answer or "", sources or "", gold or "", JUDGES[judge])
+    lookup = samples.lookup if JUDGES[judge] == "world" else None
+    return open_feedback(feedback, (feedback,), "pasted", lookup=lookup)
+
+
+def most_to_see(index: Index) -> int:
+    """The number of the row that a run opens with: the last of those with most claims, counted from 1."""
+    most = max(index.entries, key=lambda entry: (entry.claims, entry.number))
+    return most.number + 1
+
+
+@answered
+def export_page(asked: dict[str, Any]) -> dict[str, Any]:
+    """The open response as a self-contained page; called by the page."""
+    from workbench.token_view.page import page
+
+    opened = recall(str(asked["key"]))
+    method = asked.get("method")
+    return {"html": page(replace(opened, method=method if method in opened.feedback.rewards else None).data())}

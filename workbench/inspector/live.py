@@ -1,0 +1,129 @@
+"""Live: ask a policy, sample some answers, see what each would earn."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from threading import Lock
+from typing import Any
+
+from workbench.inspector.inspect_tab import InspectTab
+from workbench.inspector.opened import Opened, open_feedback, show
+from workbench.inspector.parts import component, message, told
+from workbench.inspector.runs import Runs
+from workbench.inspector.runs_tab import listed_row
+from workbench.token_view import as_json
+from workbench.types import Feedback, Question, WorkbenchError
+
+SHIPPED = {"The tiny policy": "sft", "The tiny policy before SFT": "base"}
+NEW_TOKENS = 96
+KEPT = 32  # questions whose answers can still be opened
+
+_asking = Lock()  # one policy at a time: two would share the cores and the memory
+_answers: dict[str, tuple[Feedback, ...]] = {}  # group -> its answers, for opening one of them
+
+
+def live_tab(runs: Runs, inspect: InspectTab, tabs: Any) -> Any:
+    """Lay the tab out and wire it; returns the box of policies, for the page to fill."""
+    import gradio as gr
+
+    with gr.Row(elem_classes="wb-source"):
+        policy = gr.Dropdown(list(SHIPPED), value=next(iter(SHIPPED)), label="Policy", min_width=220, scale=2)
+        count = gr.Slider(1, 16, value=6, step=1, label="Answers", min_width=150)
+        heat = gr.Slider(0, 1.5, value=1.0, step=0.05, label="Temperature", min_width=150)
+    with gr.Row(elem_classes="wb-source", equal_height=True):
+        text = gr.Textbox(
+            label="Question", lines=1, max_lines=4, scale=4, min_width=240, placeholder="Which company employs Ranam Nunumel?"
+        )
+        draw = gr.Button("A question of the world", scale=0, min_width=200)
+        ask = gr.Button("Ask", variant="primary", scale=0, min_width=90)
+    listed = component("List", {"note": "The first question loads the policy, which takes some seconds."})
+    group = gr.State("")
+
+    @told(event="EventData")
+    def opened(key: str, event: Any) -> tuple[Any, ...]:
+        try:
+            found = show(open_answer(key, str(event._data["id"])))
+            return found, message(), gr.update(selected="inspect")
+        except WorkbenchError as error:
+            return gr.skip(), message(error), gr.update(selected="inspect")
+
+    private = {"api_visibility": "private"}
+    draw.click(some_question, None, text, **private, show_progress="hidden")
+    answer = lambda *given: ask_policy(runs, *given)  # noqa: E731
+    gr.on([ask.click, text.submit], answer, [policy, text, count, heat], [listed, group], **private, show_progress="minimal")
+    listed.select(opened, group, [inspect.view, inspect.note, tabs], **private, queue=False, show_progress="hidden")
+    return policy
+
+
+def policies(runs: Runs) -> list[str]:
+    """The shipped policies, and the runs that hold a trained one."""
+    return [*SHIPPED, *(name for name in runs.names() if (runs.folder(name) / "policy").is_dir())]
+
+
+def some_question() -> str:
+    """A question of the closed world's test split."""
+    import random
+
+    from workbench.world import load_world
+
+    return random.choice(load_world().questions("test", ["single", "numeric", "yes_no"])).text
+
+
+def ask_policy(runs: Runs, policy: str, text: str, count: float, temperature: float) -> tuple[str, str]:
+    """Sampled answers with what each method pays, as text for the page, and the key of their group."""
+    try:
+        rows = answers_of(runs, policy, text, int(count), float(temperature))
+    except Exception as error:  # a policy of any origin is loaded here: whatever goes wrong is shown
+        told = str(error) if isinstance(error, WorkbenchError) else f"{type(error).__name__}: {error}"
+        return as_json({"error": told}), ""
+    methods = [method for method in rows[0].rewards if any(row.rewards[method].value is not None for row in rows)]
+    gold = ", ".join(rows[0].response.question.answers)
+    note = f"Gold answer: {gold}" if gold else "The world does not ask this question: there is no gold answer."
+    return as_json({"methods": methods, "note": note, "rows": [listed_row(row) for row in rows]}), rows[0].response.group
+
+
+def answers_of(runs: Runs, policy: str, text: str, count: int, temperature: float) -> tuple[Feedback, ...]:
+    """Ask, check against the closed world, pay by every method with its defaults.
+
+    Raises:
+        WorkbenchError: no question, or no such policy.
+    """
+    from workbench.checks import world_checks
+    from workbench.generate import generate
+    from workbench.grade import grade
+    from workbench.threads import use_threads
+    from workbench.world import load_world
+
+    if not text or not text.strip():
+        raise WorkbenchError("there is no question: write one, or take one of the world")
+    name = SHIPPED.get(policy) or str(runs.folder(policy))
+    checks = world_checks(load_world())
+    question = Question(f"live/{abs(hash((policy, text)))}", text.strip())
+    question = checks.recognise(question) if checks.recognise else question
+    sampling: dict[str, Any] = {"greedy": True} if not temperature else {"samples": count, "temperature": temperature}
+    with _asking, use_threads(2):
+        responses = generate(_load(name), [question], max_new_tokens=NEW_TOKENS, logprobs=True, **sampling)
+    able = [check for need, check in checks.verify.items() if need in ("fact", "outcome", "checklist", "reasoning")]
+    found = tuple(grade(able, {}, checks.extract)(responses))
+    opened = open_feedback(found[0], found, f"live · {policy}")
+    _answers[opened.group[0].response.group] = opened.group
+    while len(_answers) > KEPT:
+        del _answers[next(iter(_answers))]
+    return opened.group
+
+
+def open_answer(group: str, row: str) -> Opened:
+    found = _answers.get(group, ())
+    answer = next((one for one in found if one.response.id == row), None)
+    if answer is None:
+        raise WorkbenchError("this answer is no longer at hand: ask again")
+    from workbench.inspector.samples import lookup
+
+    return open_feedback(answer, found, "live", lookup=lookup)
+
+
+@lru_cache(maxsize=2)
+def _load(name: str) -> Any:
+    from workbench.bench import bench
+
+    return bench("tiny").load(name)

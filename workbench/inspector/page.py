@@ -1,0 +1,131 @@
+"""The page as a whole: its tabs, what is open when it is first shown, and how it is served."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from workbench.inspector import samples
+from workbench.inspector.inspect_tab import SOURCES, inspect_tab, most_to_see, open_number, open_sample
+from workbench.inspector.live import live_tab, policies
+from workbench.inspector.opened import Opened, open_row, show
+from workbench.inspector.parts import component, head, message, theme, told
+from workbench.inspector.runs import Runs
+from workbench.inspector.runs_tab import runs_tab
+from workbench.inspector.what_if import saver, what_if
+from workbench.types import WorkbenchError
+
+HOST = "127.0.0.1"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Where the runs lie, which of them is open first, and the port (0: any that is free)."""
+
+    runs: Path = Path("runs")
+    run: str | None = None
+    port: int = 0
+
+
+def settings(run: Path | None, runs: Path | None, port: int) -> Settings:
+    """Settings from a run's folder and the runs folder; without the latter, a run outside `runs/` brings its own parent.
+
+    Raises:
+        WorkbenchError: the run has recorded nothing, or lies outside the runs folder.
+    """
+    if run is None:
+        return Settings(runs or Path("runs"), None, port)
+    folder = run.resolve()
+    root = (runs or Path("runs")).resolve()
+    if not folder.is_relative_to(root) and runs is None:
+        root = folder.parent
+    if not folder.is_relative_to(root) or folder == root:
+        raise WorkbenchError(f"'{run}' does not lie in the runs folder '{runs}': name the folder above it with --runs")
+    name = folder.relative_to(root).as_posix()
+    if not Runs(root).index(name).entries:
+        raise WorkbenchError(f"'{run}' has recorded no rollouts yet: wait for its first step, or name another run")
+    return Settings(root, name, port)
+
+
+def build(chosen: Settings) -> Any:
+    """The page as a `gradio.Blocks`."""
+    os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # read when gradio is imported
+    import gradio as gr
+
+    runs = Runs(chosen.runs)
+    with gr.Blocks(title="Reward inspector", analytics_enabled=False, fill_width=True) as page:
+        gr.HTML(
+            '<div class="wb-title"><h1>Reward inspector</h1><p>What every claim earned, and which tokens earned it.</p></div>',
+            js_on_load=None,
+            apply_default_css=False,
+        )
+        with gr.Tabs(selected="inspect") as tabs:
+            with gr.Tab("Inspect", id="inspect"):
+                inspect = inspect_tab(runs)
+            with gr.Tab("Compare", id="compare"):
+                component("Compare", elem_id="compare-view")
+            with gr.Tab("What if", id="what-if"):
+                component("WhatIf", None, (what_if, saver(runs)), elem_id="what-if-view")
+            with gr.Tab("Runs", id="runs") as tab:
+                run, other = runs_tab(runs, inspect, tabs, tab)
+            with gr.Tab("Live", id="live"):
+                policy = live_tab(runs, inspect, tabs)
+
+        @told(request="Request")
+        def start(request: Any) -> list[Any]:
+            names = runs.names()
+            first = chosen.run if chosen.run in names else next(iter(names), None)
+            opened, error = first_shown(runs, chosen, dict(request.query_params))
+            here = opened.run or first
+            number = runs.entry(opened.run, opened.feedback.response.id).number + 1 if opened.run else 1
+            return [
+                show(opened),
+                message(error),
+                SOURCES[1] if opened.run else SOURCES[0],
+                gr.update(choices=names, value=here),
+                number,
+                gr.update(choices=names, value=here),
+                gr.update(choices=names, value=None),
+                gr.update(choices=policies(runs)),
+            ]
+
+        page.load(
+            start, None, [*inspect.outputs, run, other, policy], api_visibility="private", queue=False, show_progress="hidden"
+        )
+    return page
+
+
+def first_shown(runs: Runs, chosen: Settings, query: dict[str, str]) -> tuple[Opened, WorkbenchError | None]:
+    """What a fresh page shows: the permalink's row, else the run's, else the worked example."""
+    error = None
+    try:
+        if query.get("run") and query.get("id"):
+            return open_row(runs, query["run"], query["id"], query.get("method")), None
+        if chosen.run:
+            return open_number(runs, chosen.run, most_to_see(runs.index(chosen.run))), None
+    except WorkbenchError as found:
+        error = found
+    return open_sample(samples.WORKED), error
+
+
+def launch(chosen: Settings, browser: bool = True, block: bool = True) -> Any:
+    """Serve the page on this machine and print its address; `block` waits until it is interrupted.
+
+    Raises:
+        WorkbenchError: the port is taken.
+    """
+    page = build(chosen)
+    try:
+        _, address, _ = page.launch(
+            server_name=HOST, server_port=chosen.port or None, inbrowser=browser, quiet=True, prevent_thread_lock=True,
+            share=False, ssr_mode=False, footer_links=[], run_history=False, show_error=False,
+            theme=theme(), head=head(),
+        )  # fmt: skip
+    except OSError as error:
+        raise WorkbenchError(f"port {chosen.port} cannot be used: leave --port out or name another") from error
+    print(f"reward inspector: {address}", flush=True)
+    if block:
+        page.block_thread()
+    return page

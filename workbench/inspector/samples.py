@@ -1,0 +1,169 @@
+"""Responses to look at without any run: a worked example, and answers about the closed world, checked exactly."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from workbench.types import Claims, Feedback, Passage, Question, Response, WorkbenchError
+
+if TYPE_CHECKING:
+    from workbench.world.facts import Fact
+    from workbench.world.world import World
+
+WORKED = "Worked example"
+SAMPLES = 4  # answers to each question
+
+# What is asked about, and how far the answers stray: the share of wrong, hedged and vague statements of the four answers.
+STRAY = {"known": 0.1, "half": 0.35, "partial": 0.5, "unknown": 0.85}
+_WHO = {
+    "known": "a known person",
+    "half": "a half-known person",
+    "partial": "a partly known person",
+    "unknown": "an unknown person",
+}
+_WORLD = {f"Closed world: {kind} about {_WHO[tier]}": (tier, kind) for kind in ("question", "biography") for tier in STRAY}
+NAMES = (WORKED, *_WORLD)
+
+_TOKEN = re.compile(r"\s*(?:</?\w+>|\w+|[^\w\s])")
+
+
+def words(text: str) -> tuple[tuple[int, int], ...]:
+    """Words, punctuation marks and tags as tokens, white space with what follows; for text that no model sampled."""
+    found = [match.span() for match in _TOKEN.finditer(text)]
+    if found and found[-1][1] < len(text):
+        found[-1] = (found[-1][0], len(text))
+    return tuple(found)
+
+
+@lru_cache(maxsize=32)
+def sample(name: str, seed: int = 0) -> tuple[Feedback, ...]:
+    """The answers that the sample called `name` has, graded by every check but not paid; the first is the one to show.
+
+    Raises:
+        WorkbenchError: there is no sample of that name.
+    """
+    if name == WORKED:
+        from workbench.examples import worked_example
+
+        return (worked_example(),)
+    if name not in NAMES:
+        raise WorkbenchError(f"no sample '{name[:60]}': choose one of the list")
+    from workbench.checks import world_checks
+    from workbench.grade import grade
+    from workbench.world import load_world
+
+    world = load_world()
+    tier, kind = _WORLD[name]
+    responses = _responses(world, tier, kind, random.Random(f"{name} {seed}"))
+    checks = world_checks(world)
+    able = [check for need, check in checks.verify.items() if need != "claim_checklist"]
+    return tuple(grade(able, {}, checks.extract)(responses))
+
+
+def lookup(item: Mapping[str, Any]) -> tuple[str, str] | None:
+    """What a fact or a page of the closed world says, for evidence that names it."""
+    from workbench.world import load_world
+    from workbench.world.schema import RELATIONS
+
+    facts = {fact.id: fact for fact in load_world().facts} if "fact" in item else {}
+    fact = facts.get(str(item.get("fact")))
+    if fact is None:
+        return None
+    return fact.subject, RELATIONS[fact.relation].states["en"][0].format(s=fact.subject, o=fact.forms["en"][0])
+
+
+def _responses(world: World, tier: str, kind: str, rng: random.Random) -> list[Response]:
+    people = [e for e in world.entities.values() if e.kind == "person" and e.tier == tier and e.split in ("validation", "test")]
+    person = rng.choice(people)
+    facts = list(world.by[person.name].values())
+    asked = rng.choice(facts) if kind == "question" else None
+    question = _question(world, person.name, facts, asked, rng)
+    answers = [_answer(world, facts, asked, person.pronoun, STRAY[tier] * (0.6 + number / 2), rng) for number in range(SAMPLES)]
+    return [
+        Response(f"{question.id}/{number}", question, text, question.id, number, offsets=words(text), source="words")
+        for number, text in enumerate(answers)
+    ]
+
+
+def _question(world: World, person: str, facts: list[Fact], asked: Fact | None, rng: random.Random) -> Question:
+    from workbench.world.render import ask, state
+
+    text = ask(asked, "en", rng) if asked else f"Write a biography of {person}."
+    passages = tuple(
+        Passage(page.id, f"{page.title} ({page.edition})", page.text) for page in world.pages if page.title == person
+    )
+    checklist = tuple(state(fact, "en", rng) for fact in sorted(facts, key=lambda fact: -fact.importance)[:3])
+    kind, gold = ("single", asked.forms["en"]) if asked else ("biography", ())
+    return Question(f"{kind}/{person}", text, tuple(gold), person, passages, checklist, kind)
+
+
+def _answer(world: World, facts: list[Fact], asked: Fact | None, pronoun: str, wrong: float, rng: random.Random) -> str:
+    from workbench.world.render import biography, state
+
+    told = [_mistaken(world, fact, rng) if rng.random() < wrong else fact for fact in facts]
+    text = biography(told, "en", rng, pronoun, hedged=wrong / 2, vague=0.12)
+    if asked is None:
+        return text
+    final = next(fact for fact in told if fact.relation == asked.relation)
+    return f"<think>{text}</think><answer>{state(final, 'en', rng, stance='hedged' if wrong > 0.5 else 'asserted')}</answer>"
+
+
+def _mistaken(world: World, fact: Fact, rng: random.Random) -> Fact:
+    """The fact with the object that somebody else has."""
+    others = [other for other in world.facts if other.relation == fact.relation and other.object != fact.object]
+    other = rng.choice(others)
+    return replace(fact, object=other.object, forms=other.forms)
+
+
+def pasted(question: str, answer: str, sources: str, gold: str, judge: str) -> Feedback:
+    """A pasted answer, checked by "world", "local" (the sources, by a small entailment model) or "none" (claims only).
+
+    Sources are separated by empty lines; gold answers stand one on a line.
+
+    Raises:
+        WorkbenchError: there is no answer, or what the judge needs is missing.
+    """
+    if not answer.strip():
+        raise WorkbenchError("there is no answer to score: paste one")
+    texts = [text.strip() for text in re.split(r"\n\s*\n", sources) if text.strip()]
+    passages = tuple(Passage(f"source-{number}", f"Source {number}", text) for number, text in enumerate(texts, 1))
+    answers = tuple(line.strip() for line in gold.splitlines() if line.strip())
+    asked = Question("pasted", question.strip(), answers, passages=passages)
+    if judge == "local" and not passages:
+        raise WorkbenchError("the local judge reads the answer against sources: paste at least one")
+    extract, verify, complete = _judge(judge)
+    asked = complete(asked) if complete else asked
+    response = Response("pasted/0", asked, answer, "pasted", offsets=words(answer), source="words")
+    found: Claims = extract([response])[0]
+    from workbench.grade import grade
+
+    return grade(verify, {}, lambda _: [found])([response])[0]
+
+
+def _judge(name: str) -> tuple[Any, list[Any], Any]:
+    """The extractor, the checks and the completion of questions of a judge that needs no other machine."""
+    from workbench.verify import outcome
+
+    if name == "world":
+        from workbench.checks import world_checks
+        from workbench.world import load_world
+
+        checks = world_checks(load_world())
+        return (
+            checks.extract,
+            [check for need, check in checks.verify.items() if need in ("fact", "outcome", "reasoning")],
+            checks.recognise,
+        )
+    if name == "local":
+        from workbench.checks import local_checks
+
+        checks = local_checks()
+        return checks.extract, list(checks.verify.values()), None
+    from workbench.extract import rules
+
+    return rules(), [outcome()], None

@@ -1,0 +1,117 @@
+// What if: every constant of every method as a control. A change is sent to the server, which pays the row anew from what it holds.
+
+function mountWhatIf(root, gradio) {
+  root.classList.add("tv-colours");
+  const side = div("tv wb-controls"), place = h("div"), group = div("tv wb-group"), out = div("tv wb-export");
+  root.replaceChildren(div("wb-whatif", side, div("wb-whatif-main", place, group, out)));
+  let key = null, settings = {}, edits = {}, latest = null, asked = 0, waiting = null;
+
+  const view = tokenView(place, {
+    onEdit: (id, change) => ((edits[id] = {...edits[id], ...change}), ask()),
+    onState: ({method}) => latest && method && method !== drawnMethod && (controls(), below()),
+  });
+  let drawnMethod = null;
+
+  async function ask() {
+    const turn = ++asked;
+    const found = await gradio.server.what_if({key, settings, edits});
+    if (turn !== asked) return; // an older answer than the last question
+    if (found.error) return fail(found.error);
+    latest = found;
+    view.update(found.view);
+    if (drawnMethod !== view.state.method) controls();
+    else follow();
+    below();
+  }
+  const soon = () => (clearTimeout(waiting), (waiting = setTimeout(ask, 40)));
+  const fail = (message) => out.replaceChildren(h("p", {class: "tv-failure", role: "alert"}, message));
+  const set = (field, value, now) => {
+    settings[drawnMethod] = {...settings[drawnMethod], [field]: value};
+    now ? ask() : soon();
+  };
+
+  // One control for each field; those that were not touched follow what the server says of them.
+  function controls() {
+    drawnMethod = view.state.method;
+    const fields = latest.controls[drawnMethod] || [];
+    const reset = button("wb-button", "Reset all", () => ((settings = {}), (edits = {}), ask().then(controls)));
+    side.replaceChildren(div("wb-controls-head", h("h4", {}, `${nameOf(drawnMethod)} settings`), reset), ...fields.map(control));
+  }
+  function follow() {
+    const touched = settings[drawnMethod] || {};
+    for (const field of latest.controls[drawnMethod] || []) {
+      const box = side.querySelector(`[data-field="${field.name}"]`);
+      if (!box || field.name in touched || field.kind !== "number") continue;
+      box.querySelector("input[type=range]").value = field.value ?? field.min;
+      box.querySelector("input[type=number]").value = field.value ?? "";
+    }
+  }
+  function control(field) {
+    const id = `wb-${drawnMethod}-${field.name}`, touched = (settings[drawnMethod] || {})[field.name];
+    const value = touched === undefined ? field.value : touched;
+    const label = h("label", {for: id, title: `${drawnMethod}.${field.name}`}, field.label);
+    const draw = {choice, flag, number: slider}[field.kind];
+    return draw(field, {id, label, value});
+  }
+  function choice(field, {id, label, value}) {
+    const options = field.options.map((name) => h("option", {value: name, selected: String(value) === name}, name));
+    const change = (event) => set(field.name, event.target.value, true);
+    const box = h("select", {id, class: "tv-select", onchange: change}, options);
+    return h("div", {class: "wb-control", "data-field": field.name}, label, box);
+  }
+  function flag(field, {id, label, value}) {
+    const box = h("input", {id, type: "checkbox", onchange: (event) => set(field.name, event.target.checked, true)});
+    box.checked = Boolean(value);
+    return h("div", {class: "wb-control wb-flag", "data-field": field.name}, box, label);
+  }
+  function slider(field, {id, label, value}) {
+    const range = h("input", {id, type: "range", min: field.min, max: field.max, step: field.step});
+    const exact = h("input", {type: "number", step: field.step, class: "wb-exact", "aria-label": `${field.label}, exact value`});
+    const stand = (at) => ((range.value = at ?? field.min), (exact.value = at ?? ""), box.classList.toggle("wb-unset", at === null));
+    const move = (at, now) => (stand(at), set(field.name, at, now));
+    range.addEventListener("input", () => move(Number(range.value)));
+    exact.addEventListener("change", () => exact.value !== "" && move(Number(exact.value), true));
+    const off = field.optional ? button("wb-off", "off", () => move(null, true), {title: "leave it out"}) : null;
+    const box = h("div", {class: "wb-control", "data-field": field.name}, div("wb-control-line", label, off, exact), range);
+    stand(value ?? null);
+    return box;
+  }
+
+  // Under the text: the group's rewards and advantages, what was changed, and ways to keep it.
+  function below() {
+    group.replaceChildren(...(latest.group.length < 2 ? [] : groupTable(latest.group, view.state.method)));
+    const status = h("span", {class: "wb-said", role: "status"});
+    const copy = async () => (status.textContent = (await copied(latest.line)) ? "copied" : "select the line to copy it");
+    const keep = async () => {
+      const kept = await gradio.server.save_annotations({key, edits});
+      status.textContent = kept.error || `saved in ${kept.path}`;
+    };
+    const config = () => {
+      const method = view.state.method;
+      download(`${method}.json`, "application/json", JSON.stringify(latest.config[method], null, 2));
+    };
+    out.replaceChildren(h("h4", {}, "Keep it"), h("code", {class: "wb-line-out"}, latest.line || "nothing changed yet"), div("wb-actions",
+      button("wb-button", "Copy --set", copy, {disabled: !latest.line}),
+      button("wb-button", "Config as JSON", config),
+      button("wb-button", "Save labels as annotations", keep, {disabled: !Object.keys(edits).length}), status));
+  }
+
+  subscribe((data) => {
+    if (data.key === key) return;
+    [key, settings, edits, drawnMethod] = [data.key, {}, {}, null];
+    ask();
+  });
+}
+
+// The answers to one prompt: what each is paid now, and the mean of its tokens' advantages by every estimator.
+function groupTable(rows, method) {
+  const estimators = [...new Set(rows.flatMap((row) => Object.keys(row.advantages[method] || {})))];
+  const cell = (label, value) => h("td", {class: "tv-num", "data-label": label}, value === null ? "n/a" : signed(value));
+  const line = (row) => h("tr", {class: row.open ? "tv-row-on" : ""},
+    h("td", {class: "tv-claim", dir: "auto"}, div("wb-answer", row.text)),
+    cell("reward", row.values[method]),
+    estimators.map((name) => cell(name, (row.advantages[method] || {})[name] ?? null)));
+  const heads = ["Answer", "Reward", ...estimators.map((name) => `${name}, mean`)];
+  const table = plainTable(heads, rows.map(line), "tv-table wb-plain", (index) => (index ? "tv-num" : null));
+  return [h("h4", {}, `The ${rows.length} answers to this prompt`), table];
+}

@@ -1,0 +1,210 @@
+"""What if: the constants of every method as controls, and the rewards that follow from them; no judge is asked."""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any, Literal
+
+from workbench.inspector.opened import Opened, pay, recall
+from workbench.inspector.parts import answered
+from workbench.inspector.runs import Runs
+from workbench.types import Feedback, Verdict, WorkbenchError
+
+ANNOTATIONS = "annotations"  # the folder, below the runs folder, that edited labels are kept in
+LABELS = {
+    "correct": 1.0,
+    "hedged_correct": 1.0,
+    "vague": None,
+    "hedged_wrong": 0.0,
+    "wrong": 0.0,
+}  # label -> p, as the world has it
+
+# The range of each control: by field, by the beginning of its name, or this.
+RANGES = {
+    "alpha": (0, 3, 0.05), "beta": (0, 3, 0.05), "epsilon": (-0.99, 1, 0.01), "f_": (-3, 2, 0.05), "g_": (-1, 2, 0.05),
+    "w_": (0, 2, 0.05), "b": (0.1, 4, 0.1), "l_max": (8, 4096, 8), "l_cache": (1, 1024, 1), "clip": (0.1, 20, 0.1),
+    "no_eos": (-3, 0, 0.1), "min_coverage": (0, 1, 0.05), "reasoning_weight": (0, 2, 0.05),
+}  # fmt: skip
+USUAL = (-3, 3, 0.1)
+
+
+def controls(config: Any) -> list[dict[str, Any]]:
+    """A control for each constant of the reward in `config`: those of training, which `GRPO` has, are left out."""
+    from workbench.train.grpo import GRPO
+
+    kinds = typing.get_type_hints(type(config))
+    training = {field.name for field in fields(GRPO)} if isinstance(config, GRPO) else set()
+    left_out = {"kinds", "mode"}  # what is trained on, and how claims are asked for: neither changes what a row pays
+    names = [
+        field.name for field in fields(config) if field.name not in training | left_out and not field.name.startswith("eval_")
+    ]
+    found = (control(name, kinds[name], getattr(config, name), config) for name in names)
+    return [one for one in found if one]
+
+
+def control(name: str, kind: Any, value: Any, config: Any) -> dict[str, Any] | None:
+    """What the page needs to draw one field: a choice, a flag or a number; None for anything else, such as text."""
+    options = typing.get_args(kind)
+    plain = [option for option in options if option is not type(None)]
+    shown: dict[str, Any] = {"name": name, "label": _worded(name), "value": value}
+    if typing.get_origin(kind) is Literal:
+        return shown | {"kind": "choice", "options": [str(option) for option in options]}
+    if kind is bool:
+        return shown | {"kind": "flag"}
+    if plain == [bool]:
+        words = {None: "none", True: "true", False: "false"}
+        return shown | {"kind": "choice", "options": list(words.values()), "value": words[value]}
+    if kind in (int, float) or plain in ([int], [float]):
+        low, high, step = _range(name)
+        if value is None and name.startswith("f_"):  # follows the reward map until it is set
+            return shown | {"kind": "number", "min": low, "max": high, "step": step, "value": _mapped(config, name)}
+        optional = type(None) in options and not name.startswith("f_")
+        return shown | {"kind": "number", "min": low, "max": high, "step": step, "optional": optional}
+    return None
+
+
+def _worded(name: str) -> str:
+    """`f_hedged_wrong` is f of a label and `g_5` g of a rating, as the paper writes them."""
+    function, _, argument = name.partition("_")
+    return f"{function}({argument.replace('_', ' ')})" if function in ("f", "g") and argument else name.replace("_", " ")
+
+
+def _mapped(config: Any, name: str) -> float | None:
+    from workbench.recipes.rlfh import label_values
+
+    return label_values(config).get(name.removeprefix("f_"))
+
+
+def _range(name: str) -> tuple[float, float, float]:
+    return RANGES.get(name) or next(
+        (found for start, found in RANGES.items() if start.endswith("_") and name.startswith(start)), USUAL
+    )
+
+
+def changed(configs: Mapping[str, Any], settings: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, Any], list[str]]:
+    """The configs with the settings applied by the fields' types, and the `--set` arguments that say the same.
+
+    Raises:
+        WorkbenchError: no such method or field, or a value of another type.
+    """
+    from workbench.config import override
+
+    found, said = dict(configs), []
+    for method, values in settings.items():
+        if method not in found:
+            raise WorkbenchError(f"no method '{str(method)[:40]}': choose one of {', '.join(found)}")
+        given = [f"{method}.{field}={_spelled(value)}" for field, value in values.items()]
+        found[method] = override(found[method], method, given)
+        said += given
+    return found, said
+
+
+def differences(method: str, config: Any) -> list[str]:
+    """The `--set` arguments that make the method's defaults pay as `config` does."""
+    from workbench.recipes import method_configs
+
+    usual = method_configs((method,))[method]
+    fields = (one["name"] for one in controls(config))
+    return [
+        f"{method}.{name}={_spelled(getattr(config, name))}" for name in fields if getattr(config, name) != getattr(usual, name)
+    ]
+
+
+def _spelled(value: Any) -> str:
+    if value is None or isinstance(value, bool):
+        return str(value).lower()
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def relabelled(feedback: Feedback, edits: Mapping[str, Mapping[str, Any]]) -> Feedback:
+    """The row with verdicts on claims as a person gave them.
+
+    Raises:
+        WorkbenchError: a label or a rating that there is none of.
+    """
+    verdicts = list(feedback.verdicts)
+    for claim, edit in edits.items():
+        target = f"claim:{int(claim)}"
+        place = next((n for n, v in enumerate(verdicts) if v.target == target and v.aspect == "fact"), None)
+        old = Verdict(target, "fact") if place is None else verdicts[place]
+        label, rating = edit.get("label", old.label), edit.get("informativeness", old.informativeness)
+        if label not in LABELS or rating not in (None, 1, 2, 3, 4, 5):
+            raise WorkbenchError(
+                f"'{label}' with informativeness {rating} is no verdict: choose one of {', '.join(LABELS)}, and 1 to 5"
+            )
+        new = replace(old, label=label, p=LABELS[label], informativeness=rating, by="annotation", error=None)
+        verdicts = [*verdicts, new] if place is None else [*verdicts[:place], new, *verdicts[place + 1 :]]
+    return replace(feedback, verdicts=tuple(verdicts))
+
+
+@answered
+def what_if(asked: dict[str, Any]) -> dict[str, Any]:
+    """The open response paid anew by the settings and labels of the page, with its group, controls and export."""
+    from dataclasses import asdict
+
+    opened = recall(str(asked["key"]))
+    edits = asked.get("edits") or {}
+    configs, _ = changed(opened.configs, asked.get("settings") or {})
+    row = pay(relabelled(opened.feedback, edits), configs)
+    group = tuple(row if one.response.id == row.response.id else pay(one, configs) for one in opened.group)
+    view = replace(opened, feedback=row, group=group).data()
+    for claim in view["claims"]:
+        claim["edited"] = str(claim["id"]) in edits
+    return {
+        "view": view,
+        "controls": {method: controls(config) for method, config in configs.items() if method in row.rewards},
+        "group": _group(row, group),
+        "line": " ".join(f"--set {one}" for config in configs.items() for one in differences(*config)),
+        "config": {method: {"method": method, **asdict(config)} for method, config in configs.items()},
+    }
+
+
+def _group(row: Feedback, group: tuple[Feedback, ...]) -> list[dict[str, Any]]:
+    """Each answer of the group with its rewards, and the mean over its tokens of each estimator's advantages."""
+    from workbench.token_view.payload import group_advantages
+
+    by_method = {method: group_advantages(group, method) for method in row.rewards}
+    return [
+        {
+            "text": one.response.text[:300].encode("utf-8", "replace").decode(),
+            "open": one.response.id == row.response.id,
+            "values": {method: reward.value for method, reward in one.rewards.items()},
+            "advantages": {
+                method: {name: sum(found[place]) / len(found[place]) for name, found in estimated.items() if found[place]}
+                for method, estimated in by_method.items()
+            },
+        }
+        for place, one in enumerate(group)
+    ]
+
+
+def saver(runs: Runs) -> Any:
+    """The function with which the page keeps edited labels."""
+
+    @answered
+    def save_annotations(asked: dict[str, Any]) -> dict[str, Any]:
+        opened = recall(str(asked["key"]))
+        if not asked.get("edits"):
+            raise WorkbenchError("no label was edited: change one first")
+        path = annotate(runs, opened, asked["edits"])
+        return {"path": path}
+
+    return save_annotations
+
+
+def annotate(runs: Runs, opened: Opened, edits: Mapping[str, Mapping[str, Any]]) -> str:
+    """Append the response with a person's verdicts to the annotations, a record like that of a run; returns its name.
+
+    Only the verdicts that were given by a person are kept: they are what a judge is compared with.
+    """
+    from workbench.store import append_feedback
+
+    row = relabelled(opened.feedback, edits)
+    row = replace(row, verdicts=tuple(v for v in row.verdicts if v.by == "annotation"), rewards={})
+    folder = runs.root / ANNOTATIONS
+    if folder.is_symlink():
+        raise WorkbenchError(f"'{ANNOTATIONS}' in the runs folder is a link: remove it")
+    append_feedback(folder, [row])
+    return f"{ANNOTATIONS}/rollouts.jsonl"

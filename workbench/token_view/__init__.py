@@ -1,0 +1,9 @@
+"""The token view: one script and one style for the inspector, the notebooks and exported pages.
+
+`payload` turns feedback into plain data; the script draws it. Text from models and files only ever becomes text nodes.
+"""
+
+from workbench.token_view.page import export_html, script, style
+from workbench.token_view.payload import as_json, payload
+
+__all__ = ["as_json", "export_html", "payload", "script", "style"]

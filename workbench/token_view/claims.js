@@ -1,0 +1,88 @@
+// The claims table. Its columns add up: what no claim earned stands in its own row above the total.
+
+function claimTable(state, {select: choose, edit}) {
+  const {data} = state, methods = Object.keys(data.methods);
+  if (!data.claims.length) {
+    const why = data.sentences.length ? "This answer makes no claims." : "No claims were looked for in this answer.";
+    return h("p", {class: "tv-small tv-none"}, why);
+  }
+  const style = (method, more = "") => `tv-num${method === state.method ? " tv-now" : ""}${more}`;
+  const cell = (method, content, more) => h("td", {class: style(method, more), "data-label": nameOf(method)}, content);
+  const paid = (method, id) => {
+    const events = data.methods[method].events.filter((event) => event.claim === id);
+    if (!events.length) return cell(method, span("tv-dim", "·"), " tv-nothing");
+    const title = events.map((event) => `${event.part} ${signed(event.value, 3)}`).join(", ");
+    return cell(method, worth(events.reduce((sum, event) => sum + event.value, 0), {title}));
+  };
+  const total = (method) => {
+    const {value, error} = data.methods[method];
+    return cell(method, value === null ? h("span", {class: "tv-dim", title: error && error.message}, "n/a") : h("b", {}, worth(value)));
+  };
+  const closing = (words, more, cells) =>
+    h("tr", {class: `tv-sum${more}`}, h("td"), h("td", {}, words), h("td"), h("td"), methods.map(cells), h("td"));
+
+  const heads = ["#", "Claim", "Verdict", "Info", ...methods.map(nameOf), "Evidence"];
+  const headStyle = (index) => (methods[index - 4] ? style(methods[index - 4]) : null);
+  const caption = h("caption", {class: "tv-hidden"}, "claims, their verdicts and what each method paid for them");
+  return div("tv-table-frame", h("table", {class: "tv-table"}, caption, columnHeads(heads, headStyle), h("tbody", {},
+    data.claims.map((claim) => claimRow(claim, {choose, edit, rewards: methods.map((method) => paid(method, claim.id))})),
+    closing("paid for no single claim", "", (method) => paid(method, null)),
+    closing("total", " tv-total", total))));
+}
+
+function claimRow(claim, {choose, edit, rewards}) {
+  const verdict = edit ? labelSelect(claim, edit) : chip(labelOf(claim), claim.error && claim.error.message);
+  const title = "probability that the claim is true";
+  const sure = claim.p === null ? null : h("span", {class: "tv-small tv-p", title}, `p ${number(claim.p)}`);
+  const row = h("tr", {
+    "data-claim": claim.id, tabindex: "0", "aria-selected": "false",
+    onclick: (event) => event.target.closest("select, summary, a, button") || choose(claim.id),
+    onkeydown: (event) => event.target === row && ["Enter", " "].includes(event.key) && (event.preventDefault(), choose(claim.id)),
+  },
+  h("td", {class: "tv-id", "data-label": "claim"}, String(claim.id + 1)),
+  h("td", {class: "tv-claim"}, h("div", {dir: "auto"}, claim.text), matched(claim)),
+  h("td", {class: "tv-label", "data-label": "verdict"}, verdict, sure),
+  h("td", {class: "tv-info", "data-label": "informative"}, edit ? infoSelect(claim, edit) : dots(claim.informativeness)),
+  rewards,
+  h("td", {class: "tv-evidence"}, evidence(claim)));
+  return row;
+}
+
+// Where the claim was found in the text, and how much of it.
+function matched(claim) {
+  if (!claim.placed) return div("tv-small tv-where", span("tv-tag", "not placed"), claim.matched ? ` nearest: “${claim.matched}”` : "");
+  const tag = claim.section === "body" ? null : span("tv-tag", claim.section);
+  const share = claim.coverage !== null && claim.coverage < 1 ? ` (${Math.round(100 * claim.coverage)} % of its words)` : "";
+  return div("tv-small tv-where", tag, "in the text: ", h("q", {dir: "auto"}, claim.matched), share);
+}
+
+function labelSelect(claim, edit) {
+  const now = labelOf(claim), known = ["correct", "hedged_correct", "vague", "hedged_wrong", "wrong"];
+  const names = known.includes(now) ? known : [now, ...known];
+  const option = (name) => h("option", {value: name, selected: name === now, disabled: !known.includes(name)}, wordsOf(name));
+  const style = `tv-select${claim.edited ? " tv-edited" : ""}`;
+  return select(`verdict on claim ${claim.id + 1}`, style, (event) => edit(claim.id, {label: event.target.value}), names.map(option));
+}
+
+function infoSelect(claim, edit) {
+  const values = [1, 2, 3, 4, 5], now = claim.informativeness;
+  const options = values.map((value) => h("option", {value, selected: value === now}, String(value)));
+  if (now === null) options.unshift(h("option", {value: "", selected: true, disabled: true}, "–"));
+  const change = (event) => edit(claim.id, {informativeness: Number(event.target.value)});
+  return select(`informativeness of claim ${claim.id + 1}`, "tv-select", change, options);
+}
+
+function dots(count) {
+  if (count === null) return span("tv-dim", "·");
+  const title = `informativeness ${count} of 5`;
+  const row = Array.from({length: 5}, (_, index) => h("i", {class: index < count ? "tv-dot tv-dot-on" : "tv-dot"}));
+  return h("span", {class: "tv-dots", role: "img", "aria-label": title, title}, row);
+}
+
+// Passages with what was quoted, and the words that the claim shares with it.
+function evidence(claim) {
+  if (claim.error) return span("tv-small tv-error-text", claim.error.message);
+  if (!claim.evidence.length) return span("tv-dim", claim.by ? `by ${claim.by}` : "·");
+  const piece = ([text, level]) => (level === 2 ? h("mark", {}, text) : level === 1 ? span("tv-quoted", text) : text);
+  return claim.evidence.map((item) => h("details", {}, h("summary", {}, item.title), h("p", {dir: "auto"}, item.parts.map(piece))));
+}

@@ -1,0 +1,230 @@
+"""A response's feedback as the plain data that the token view draws."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from workbench.types import Claim, Feedback, Passage, Reward, Verdict
+
+CONTEXT = 220  # characters of a long passage shown on each side of what supports the claim
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_WORD = re.compile(r"\w+")
+_COMMON = frozenset(
+    "a an and are as at by for from he her his in is it its of on or she that the their they this to was were with".split()
+)
+
+Lookup = Callable[[Mapping[str, Any]], tuple[str, str] | None]  # an evidence item -> (title, text), where it is known
+
+
+def payload(
+    feedback: Feedback,
+    method: str | None = None,
+    group: Sequence[Feedback] = (),
+    *,
+    name: str = "",
+    lookup: Lookup | None = None,
+    ratios: Sequence[float] = (),
+    claim: int | None = None,
+) -> dict[str, Any]:
+    """Everything the view shows of one response, as JSON values; positions count code points.
+
+    Args:
+        feedback: the row.
+        method: whose rewards are shown first; by default the first.
+        group: the responses to the same prompt, `feedback` among them; without them there are no advantages.
+        name: where the row comes from, in words.
+        lookup: finds the text of evidence that is not among the question's passages.
+        ratios: the policy's probability ratio of each token, where a run stores it.
+        claim: the id of the claim to select.
+    """
+    response = feedback.response
+    methods = {one: _method(feedback, one, group) for one in feedback.rewards}
+    data = {
+        "id": response.id,
+        "name": name,
+        "step": response.step,
+        "question": response.question.text,
+        "answers": list(response.question.answers),
+        "text": _SURROGATE.sub("\ufffd", response.text),
+        "finish": response.finish,
+        "source": response.source,
+        "tokens": [list(offset) for offset in response.offsets],
+        "ids": list(response.token_ids),
+        "sentences": [list(span) for span in sorted(feedback.sentences)],
+        "claims": [_claim(feedback, one, lookup) for one in feedback.claims],
+        "checks": [_check(feedback, verdict) for verdict in feedback.verdicts if _is_check(verdict)],
+        "methods": methods,
+        "method": method if method in methods else next(iter(methods), None),
+        "channels": _channels(feedback, ratios),
+        "error": asdict(feedback.error) if feedback.error else None,
+        "claim": claim,
+    }
+    return data | {
+        "key": hashlib.sha256(f"{name}\0{response.id}\0{response.text}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    }
+
+
+def as_json(data: Any) -> str:
+    """JSON that is safe inside a script element and in any encoding: ASCII only, and no `<`, `>` or `&` as such."""
+    text = json.dumps(data, ensure_ascii=True, allow_nan=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _channels(feedback: Feedback, ratios: Sequence[float]) -> dict[str, list[float]]:
+    response = feedback.response
+    pairs = zip(response.logprobs, response.ref_logprobs, strict=False)
+    return {
+        "logprob": list(response.logprobs),
+        "kl": [own - reference for own, reference in pairs],  # the sampled token's term of the KL to the reference
+        "value": list(response.values),
+        "ratio": list(ratios),
+    }
+
+
+def _method(feedback: Feedback, method: str, group: Sequence[Feedback]) -> dict[str, Any]:
+    reward = feedback.rewards[method]
+    return {
+        "value": reward.value,
+        "parts": dict(reward.parts),
+        "tokens": list(_token_rewards(feedback, reward)),
+        "events": [_event(feedback, event) for event in reward.events],
+        "unplaced": list(reward.unplaced),
+        "error": asdict(reward.error) if reward.error else None,
+        "advantages": advantages_of(feedback, method, group),
+    }
+
+
+def _token_rewards(feedback: Feedback, reward: Reward) -> Sequence[float]:
+    """The stored token rewards, or what the events come to: older rows store only these."""
+    from workbench.attribute import place
+
+    if reward.value is None:
+        return ()
+    return reward.tokens or place(feedback.response, reward.events)
+
+
+def _event(feedback: Feedback, event: Any) -> dict[str, Any]:
+    from workbench.attribute import token_at
+
+    response = feedback.response
+    if not response.offsets:
+        return {"part": event.part, "value": event.value, "claim": event.claim, "token": -1, "from": None}
+    last = token_at(response, event.end)
+    first = None if event.start is None else min(token_at(response, event.start + 1), last)
+    return {"part": event.part, "value": event.value, "claim": event.claim, "token": last, "from": first}
+
+
+def advantages_of(feedback: Feedback, method: str, group: Sequence[Feedback]) -> dict[str, list[float]]:
+    """What each estimator gives this response's tokens in its group; nothing where it is not among the group."""
+    place = next((number for number, row in enumerate(group) if row.response.id == feedback.response.id), None)
+    if place is None or not feedback.response.offsets:
+        return {}
+    return {name: list(found[place]) for name, found in group_advantages(group, method).items()}
+
+
+def group_advantages(group: Sequence[Feedback], method: str) -> dict[str, list[tuple[float, ...]]]:
+    """Token advantages of a group by each estimator; one that lacks something (a critic's values) is left out."""
+    from workbench.advantages import ESTIMATORS, advantages
+    from workbench.attribute import settle
+    from workbench.types import WorkbenchError
+
+    if any(method not in row.rewards for row in group):
+        return {}
+    rows = [row.with_reward(method, settle(row, row.rewards[method])) for row in group]
+    found = {}
+    for name, estimator in ESTIMATORS.items():
+        try:
+            found[name] = advantages(rows, method, estimator)
+        except WorkbenchError:
+            continue
+    return found
+
+
+def _claim(feedback: Feedback, claim: Claim, lookup: Lookup | None) -> dict[str, Any]:
+    from workbench.attribute import is_placed
+
+    target = f"claim:{claim.id}"
+    span = _whole_words(feedback.response.text, claim.span) if claim.span else None
+    verdict = feedback.verdict(target, "fact") or feedback.verdict(target) or Verdict(target, "fact")
+    text = feedback.response.text
+    return {
+        "id": claim.id,
+        "text": claim.text,
+        "section": claim.section,
+        "sentence": claim.sentence,
+        "span": span,
+        "coverage": claim.coverage,
+        "placed": is_placed(claim),
+        "matched": _SURROGATE.sub("\ufffd", text[span[0] : span[1]]) if span else "",
+        "label": verdict.label,
+        "p": verdict.p,
+        "informativeness": verdict.informativeness,
+        "by": verdict.by,
+        "error": asdict(verdict.error) if verdict.error else None,
+        "evidence": [_evidence(feedback, claim, item, lookup) for item in verdict.evidence],
+    }
+
+
+def _whole_words(text: str, span: tuple[int, int]) -> list[int]:
+    """The span widened to whole words: what matched may begin or end inside one ("the" for a claim's "The")."""
+    start, end = span
+    while 0 < start < len(text) and text[start - 1].isalnum() and text[start].isalnum():
+        start -= 1
+    while 0 < end < len(text) and text[end - 1].isalnum() and text[end].isalnum():
+        end += 1
+    return [start, end]
+
+
+def _evidence(feedback: Feedback, claim: Claim, item: Mapping[str, Any], lookup: Lookup | None) -> dict[str, Any]:
+    """A title and text cut into [piece, level]: 1 is inside the quoted span, 2 a word that the claim shares with it."""
+    passage: Passage | None = next((p for p in feedback.response.question.passages if p.id == item.get("passage")), None)
+    known = (passage.title or passage.id, passage.text) if passage else lookup(item) if lookup else None
+    if known is None:
+        told = ", ".join(f"{key} {value}" for key, value in item.items() if key not in ("span", "text"))
+        known = (str(item.get("title", told)), str(item.get("text", told)))
+    title, text = known
+    span = item.get("span")
+    start, end = (max(0, span[0]), min(len(text), span[1])) if span else (0, len(text))
+    return {"title": title, "parts": _marked(text, start, max(start, end), claim.text, bool(span))}
+
+
+def _marked(text: str, start: int, end: int, claim: str, quoted: bool) -> list[tuple[str, int]]:
+    shared = {word.casefold() for word in _WORD.findall(claim)} - _COMMON
+    before, after = text[max(0, start - CONTEXT) : start], text[end : end + CONTEXT]
+    parts: list[tuple[str, int]] = [(("… " if start > CONTEXT else "") + before, 0)]
+    inside, position = int(quoted), start
+    for word in _WORD.finditer(text, start, end):
+        if word.group().casefold() in shared:
+            parts += [(text[position : word.start()], inside), (word.group(), 2)]
+            position = word.end()
+    parts += [(text[position:end], inside), (after + (" …" if end + CONTEXT < len(text) else ""), 0)]
+    return [part for part in parts if part[0]]
+
+
+def _is_check(verdict: Verdict) -> bool:
+    return not (verdict.target.startswith("claim:") and verdict.aspect == "fact")
+
+
+def _check(feedback: Feedback, verdict: Verdict) -> dict[str, Any]:
+    kind, _, number = verdict.target.partition(":")
+    words = (
+        verdict.target
+        if kind == verdict.aspect or not verdict.aspect
+        else f"{kind} {int(number) + 1}: {verdict.aspect}"
+        if number.isdigit()
+        else f"{kind}: {verdict.aspect}"
+    )
+    if kind == "item" and number.isdigit() and int(number) < len(feedback.response.question.checklist):
+        words = feedback.response.question.checklist[int(number)]
+    return {
+        "words": words,
+        "label": verdict.label,
+        "p": verdict.p,
+        "by": verdict.by,
+        "error": asdict(verdict.error) if verdict.error else None,
+    }
