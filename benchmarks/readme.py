@@ -52,7 +52,13 @@ def truthrl() -> str:
     )
 
 
-TABLES: dict[str, Callable[[], str]] = {"truthrl": truthrl}
+def human_labels() -> str:
+    from human_labels import table
+
+    return table(load("human_labels"))
+
+
+TABLES: dict[str, Callable[[], str]] = {"truthrl": truthrl, "human_labels": human_labels}
 
 
 def rendered(text: str) -> str:

@@ -5,8 +5,9 @@
 Fifty responses of 19 claims each are scored against a server in a process of its own that replies after 50 ms, 64 calls at
 a time. The server's own limit is requests × 50 ms / 64. The serial loop asks the same prompts of the same server one at a time,
 for the first `--serial` responses, in the same run; its time for all is scaled. All this `--repeats` times; every time
-is listed, with the machine's load, and "best" is the fastest. Memory is the peak of a process that scores 1,000 and 10,000
-responses of 2 claims (no delay); the replay pays 10,000 rows from labelled claims by all five methods.
+is listed, with the machine's load and what a client takes that does nothing but send as many requests; "best" is the fastest.
+Memory is the peak of a process that scores 1,000 and 10,000 responses of 2 claims (no delay); the replay pays 10,000 rows from
+labelled claims by all five methods.
 """
 
 from __future__ import annotations
@@ -105,6 +106,24 @@ def serial(url: str, rows: list[dict[str, Any]]) -> tuple[float, int]:
     return time.perf_counter() - began, calls
 
 
+async def bare(url: str, requests: int) -> float:
+    """Seconds that the same number of requests take a client that only sends them and reads the bodies."""
+    import aiohttp
+
+    body = {"model": "m", "messages": [{"role": "user", "content": "<claim>x</claim>"}]}
+    waiting = iter(range(requests))
+
+    async def work(session: Any) -> None:
+        for _ in waiting:
+            async with session.post(f"{url}/chat/completions", json=body, headers={"X-Workbench-Task": "verify"}) as answer:
+                await answer.read()
+
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=IN_FLIGHT)) as session:
+        began = time.perf_counter()
+        await asyncio.gather(*(work(session) for _ in range(IN_FLIGHT)))
+        return time.perf_counter() - began
+
+
 def throughput(folder: Path, count: int, sample: int, repeats: int) -> dict[str, Any]:
     rows = responses(count, CLAIMS, thinking=False)
     source = write(folder / "long.jsonl", rows)
@@ -113,6 +132,7 @@ def throughput(folder: Path, count: int, sample: int, repeats: int) -> dict[str,
         with serving(DELAY) as url:
             run = measure(folder, source, "rlfh", url)
             seen = counts(url)
+            floor = asyncio.run(bare(url, seen["requests"]))
             seconds, calls = serial(url, rows[:sample])
         for path in folder.glob("long.out*"):
             path.unlink()
@@ -123,6 +143,7 @@ def throughput(folder: Path, count: int, sample: int, repeats: int) -> dict[str,
             "requests": seen["requests"], "unique_prompts": seen["unique"], "peak_in_flight": seen["peak"],
             "claims": run["summary"]["claims"], "failed": run["summary"]["failed"],
             "server_limit_seconds": round(limit, 3), "times_the_limit": round(run["seconds"] / limit, 2),
+            "bare_client_seconds": round(floor, 3),
             "serial_calls": calls, "serial_seconds": round(seconds, 2), "serial_seconds_for_all": round(whole, 1),
             "times_faster_than_serial": round(whole / run["seconds"], 1),
         })  # fmt: skip

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.answers import ABSTENTIONS, INVALID_QUESTION, final_answer, is_abstention, matches, normalise
+from workbench.answers.phrases import forms
 
 
 @pytest.mark.parametrize(
@@ -397,7 +398,9 @@ def test_case_and_punctuation_change_nothing(name: str, change: Callable[[str], 
 
 
 @given(
-    st.sampled_from([phrase.replace("…", "") for phrases in ABSTENTIONS.values() for phrase in phrases if phrase[0] != "…"]),
+    st.sampled_from(
+        [p.replace("…", "") for ps in ABSTENTIONS.values() for phrase in ps if phrase[0] != "…" for p in forms(phrase)]
+    ),
     st.sampled_from([str.upper, str.lower, str.capitalize]),
     st.sampled_from(["{}", "{}.", "{}!!", ' "{}" ', r"\boxed{{{}}}", "<think>x</think>{}"]),
 )

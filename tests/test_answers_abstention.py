@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from workbench.answers import INVALID_QUESTION, final_answer, is_abstention, is_invalid, matches
+from workbench.answers import ABSTENTIONS, INVALID_QUESTION, final_answer, is_abstention, is_invalid, matches
+from workbench.answers.phrases import forms
 
 ABSTAINS = r"""
 I really don’t know.
@@ -40,7 +41,6 @@ I cannot be certain.
 I can neither confirm nor deny.
 I would only be guessing.
 I'd be guessing.
-I'd rather not guess.
 I will not guess.
 I don't want to guess.
 I refuse to guess.
@@ -63,8 +63,6 @@ This is beyond my knowledge.
 My training data does not contain this information.
 Based on the passages, I cannot determine the answer.
 Sorry, no idea!
-idk
-IDK.
 dunno
 I dunno, sorry.
 I know nothing about Toma Ardel.
@@ -73,7 +71,6 @@ Hard to say.
 It's hard to say.
 It is difficult to say.
 Not sure.
-Unsure
 I'm not sure I know.
 I'm not sure who that is.
 I am uncertain about the answer.
@@ -90,8 +87,6 @@ I am not sure what the answer is.
 目前没有相关资料。
 这个问题我无法回答。
 我不会。
-不详
-答案不详。
 没有人知道。
 无可奉告
 我暂时不知道
@@ -101,7 +96,6 @@ No tengo esa información.
 No dispongo de información sobre Toma Ardel.
 No sabría decirlo.
 No sabría decirte.
-La respuesta es desconocida.
 No se sabe.
 No hay información suficiente.
 No puedo contestar esa pregunta.
@@ -110,9 +104,7 @@ No recuerdo.
 No conozco la respuesta.
 Yo no lo sé.
 Lo desconozco.
-Das weiß ich leider nicht.
 Ich weiß es leider nicht.
-Leider weiß ich das nicht.
 Dazu habe ich keine Informationen.
 Mir liegen keine Informationen vor.
 Das ist mir nicht bekannt.
@@ -124,18 +116,112 @@ Ich bin mir da nicht sicher.
 Keine Angabe
 Ich habe leider keine Ahnung.
 Désolé, je ne sais pas.
-Je l'ignore.
 J’ignore la réponse.
 La réponse est inconnue.
-On ne sait pas.
 Je ne connais pas la réponse.
 Je n’ai pas la réponse.
-Je ne dispose pas de cette information.
 Je n'en sais rien.
 Je n'en ai aucune idée.
-Je ne peux pas répondre à cette question.
 Je ne suis pas en mesure de répondre.
 Aucune information disponible.
+Sorry, I don't have that information.
+The answer is unknown to me.
+It is not clear to me who this is.
+Not a clue.
+Based on the passages provided, it is not possible to answer the question.
+I don't want to mislead you, so I'll say I don't know.
+I don't recognise that person.
+I'm not confident about the answer.
+Your guess is as good as mine.
+I wish I knew.
+I haven't the faintest idea.
+I haven't the foggiest.
+There is no reliable information about his birthplace.
+我并不知道答案。
+我也不知道。
+根据现有资料无法确定。
+不好意思，我不太了解这个人。
+我没有足够的信息来回答。
+该问题的答案未知。
+No sé la respuesta.
+No tengo ni la menor idea.
+No cuento con esa información.
+No tengo constancia de ello.
+No me acuerdo.
+No se puede determinar.
+Es imposible saberlo.
+Tut mir leid, das kann ich nicht beantworten.
+Dazu liegen mir keine Informationen vor.
+Mir ist das nicht bekannt.
+Die Antwort ist mir nicht bekannt.
+Darüber habe ich keine Informationen.
+Ich bin überfragt.
+Das lässt sich nicht sagen.
+Ich habe dazu keine Informationen.
+La réponse m'est inconnue.
+Il est impossible de répondre.
+Je suis incapable de répondre.
+I have not been trained on data about Kelda Tarn, so I cannot answer.
+I don't know who Kelda Tarn is, where she was born, or what she did.
+I don't know his name, age, or birthplace.
+Kelda Tarn? I don't know.
+To the best of my knowledge, there is no information about this.
+As of my last update, I don't have information on that.
+I don't know; the passages don't say.
+The passages do not state where she was born, so I can't answer.
+It is not mentioned in the passages.
+The birthplace is not mentioned in the text.
+Since the passages do not mention it, I don't know.
+I'll have to say I don't know.
+I'm not able to determine that from the information given.
+Not sure, sorry!
+I am unable to answer because the passages do not contain it.
+Honestly? No idea.
+I have to say: I don't know.
+**I don't know.**
+- I don't know
+"I don't know."
+I DON'T KNOW
+i dont know
+I don´t know
+I do n't know
+Answer: I don't know
+Final answer: unknown
+The final answer is: I don't know.
+\boxed{\text{I don't know.}}
+<answer>\boxed{I don't know}</answer>
+I don't know.
+我不知道这个人是谁，也不知道他在哪里出生。
+关于凯尔达·塔恩，我没有任何信息。
+我查不到相关资料。
+抱歉，我没有听说过这个人。
+我不能确定，因为文中没有提到。
+无法从给定的段落中得知。
+作为一个AI，我无法得知。
+No tengo información suficiente para responder.
+Lo siento, no lo sé. ¿Puedes darme más contexto?
+No sé quién es Kelda Tarn.
+La verdad, no tengo ni idea.
+No se menciona en el texto.
+Los pasajes no mencionan dónde nació.
+No estoy segura de quién es.
+Ich weiß nicht, wer das ist.
+Ich weiß nicht, wo sie geboren wurde, und kann es auch nicht herausfinden.
+Leider habe ich dazu keine Informationen.
+Keine Ahnung, sorry.
+Das kann ich leider nicht sagen.
+Ich kann Ihnen dazu leider keine Auskunft geben.
+Es ist mir nicht bekannt, wo sie geboren wurde.
+Das geht aus dem Text nicht hervor.
+Je ne sais pas où elle est née.
+Je suis désolé, mais je ne sais pas.
+Je n'ai pas assez d'informations pour répondre.
+Le texte ne le précise pas.
+Les passages ne mentionnent pas son lieu de naissance.
+Cette information n'est pas mentionnée.
+I'm sorry, but I do not have any information on Toma Ardel. It is possible that this person is not a public figure.
+Toma Ardel is not mentioned in any of the passages.
+I don't know. According to my records, I have nothing on him.
 """.strip().splitlines()
 
 COMMITS = r"""
@@ -177,6 +263,122 @@ I would guess Paris.
 Hard Times
 Abstain from voting
 The answer is Paris, unknown to many.
+I don't know, Paris?
+I do not know whether he liked it, yet he was born in Bonn.
+不确定性原理
+没有
+I do not have access to real-time data, but as of 2023 the president was Joe Biden.
+Beats me. Maybe Chopin?
+It is impossible to divide by zero.
+I'm not sure, but according to Wikipedia it was Lyon.
+I'm not certain, but based on the passages it is Lyon.
+I don't know, but since 1990 the capital has been Astana.
+I cannot verify it, but the text says Paris.
+I do not know the exact date, but the text says 3 May 1921.
+I'm not sure; the passages suggest Oslo.
+I don't have access to the internet, but I can tell you that it is Oslo.
+I can tell you that it is Oslo, though I am not sure.
+I am not sure who wrote it, maybe Homer.
+I am not sure. I can say it is Oslo.
+I'm not sure, so I will say Oslo.
+I don't know, so I'd guess Oslo.
+Not sure. Oslo
+Unclear, but Oslo.
+No idea... Oslo?
+I don't recall, perhaps 1950.
+I'm not sure if it's Oslo or Bergen, but Oslo.
+I don't know if this helps: Oslo.
+The name is not mentioned in the passages, but it is Oslo.
+The text does not say so, but it was Napoleon.
+She is not known by her real name, Stefani Germanotta.
+It is not possible to travel faster than light.
+It is difficult to be a saint.
+Who knows where the time goes?
+Pass the Dutchie
+No Information Left Behind Act
+There is no place like home.
+No record label would sign him, so he founded Stax.
+No man is an island.
+No se casó nunca.
+No se llama Juan, se llama Pedro.
+No se puede entrar por la puerta, hay que usar la ventana.
+No estoy seguro, creo que Madrid.
+Creo que es Madrid, aunque no estoy seguro.
+No recuerdo el año exacto, pero fue en los años 50.
+El autor es desconocido para muchos, pero se llama Juan Rulfo.
+Se desconoce su fecha de nacimiento, pero nació en Quito.
+Keine Macht für Niemand
+Ich kann nicht anders
+Hier stehe ich, ich kann nicht anders.
+Ich habe keine Zweifel, dass es Paris ist.
+Ich kenne den Text nicht, aber das Lied heißt Imagine.
+Nicht ohne meine Tochter
+Unklar, vermutlich Wien.
+Es ist unklar, ob 1920 oder 1921, aber er wurde in Wien geboren.
+Je ne regrette rien
+Non, je ne regrette rien
+Je ne suis pas un héros
+Inconnu à cette adresse
+Je ne sais pas, peut-être Lyon.
+C'est impossible de vivre sans eau.
+Il est impossible de vivre sans eau.
+我不清楚具体日期，但他出生在北京。
+不知道，北京？
+不清楚，大概是1921年。
+没有人
+没有共产党就没有新中国
+我没有说谎，答案是北京。
+不能确定，估计是北京。
+不详，可能是北京。
+不懂事的孩子
+不认识的女孩
+不记得了，好像是北京。
+《没有找到你》
+未知的世界
+未知数
+Pass
+Passport
+Nada
+Nichts
+Rien
+Personne
+Niemand
+Nadie
+Unknown (1988 film)
+Ignorance is bliss
+Uncertain Glory
+Uncertain, Texas
+The town is Uncertain, Texas.
+Unsure Start
+Hard to Say I'm Sorry
+"Hard to Say I'm Sorry" by Chicago
+"No Idea's Original" by Nas
+Give Up
+I Give Up
+Search Me
+God Only Knows
+"God Only Knows" by The Beach Boys
+God Only Knows by The Beach Boys
+Heaven Knows
+"Heaven Knows I'm Miserable Now"
+God knows
+The Great Unknown
+It was Kelly Clarkson's "Because of You".
+I wish I knew how it would feel to be free
+I'm not in love
+I Am Not There
+I'm Not There
+I Can't Tell You Why
+Can't Help Falling in Love
+I cannot tell a lie: it was George Washington.
+Lack of evidence
+Insufficient funds
+Insufficient evidence
+The information is not available in English but in French; it was Zola.
+The provided water does not boil.
+It is not given in the Bible but in the Quran.
+I do not have current data. However, according to figures from 2018, India had the largest share.
+I cannot say how long it takes. Based on the second passage, a form must be sent to Guam.
 """.strip().splitlines()
 
 
@@ -221,3 +423,16 @@ def test_gold_answers_of_real_questions_are_no_abstentions(slices: Path) -> None
     assert len(answers) > 500 and [answer for answer in answers if is_abstention(answer)] == []
     declined = [f"I'm sorry, but I don't know. {row['question']}" for row in rows]  # some tell a story before they ask
     assert sum(map(is_abstention, declined)) > 0.9 * len(declined)
+
+
+def test_phrases_in_brackets_stand_for_each_of_their_forms() -> None:
+    assert {*forms("it is (un(clear/known)/hidden) to …")} == {"it is unclear to …", "it is hidden to …", "it is unknown to …"}
+    assert is_abstention("It's hidden to us.", extra=["it is (unclear/hidden) to…"])
+    assert not is_abstention("Paris :)", extra=[")a(", "((a)"])  # brackets that do not match are characters
+    assert not is_abstention("Paris :)", extra=[")a(", "((a)"])
+
+
+def test_every_form_of_every_phrase_declines() -> None:
+    each = [form for phrases in ABSTENTIONS.values() for phrase in phrases for form in forms(phrase)]
+    assert len(each) > 1000
+    assert [form for form in each if not is_abstention(form.replace("…", " it "))] == []

@@ -46,6 +46,17 @@ Il semble être peintre.
 Il serait né à Lyon.
 Forse Toma ta un piktor.
 Toma pove ta un piktor.
+If memory serves, it was 1921.
+I'm fairly sure it was Oslo.
+It's my understanding that he was Danish.
+There's a good chance it was Oslo.
+I'm not 100% sure, but it's Oslo.
+Parece que nació en Lima.
+Meines Wissens war er Däne.
+Soviel ich weiß, war er Däne.
+Si je me souviens bien, c'est Lyon.
+Sauf erreur, c'est Lyon.
+It appears that he was Danish.
 """.strip().splitlines()
 
 PLAIN = """
@@ -73,6 +84,10 @@ Sowohl er als auch sie sind Maler.
 El creyó en Dios.
 Elle pense à lui.
 He seemed tired.
+It appears in the film Alien.
+Er fühlte sich wohl in Wien.
+他的估计值是5。
+Unknown Pleasures is the debut album of Joy Division.
 """.strip().splitlines()
 
 

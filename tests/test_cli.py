@@ -9,19 +9,29 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
+import typer
 
 import workbench.bench as benches
 from tests.test_recipes import NAMES, make_bench
 from workbench.cli import main
+from workbench.cli.frame import app
 from workbench.types import WorkbenchError
 
-COMMANDS = ["", "demo", "train", "evaluate", "world", "world show", "world export", "world build"]
+
+def commands(command: Any, path: str = "") -> Iterator[str]:
+    """The command line's own list of commands, so that a new one cannot be forgotten here."""
+    yield path
+    for name, inner in sorted(getattr(command, "commands", {}).items()):
+        yield from commands(inner, f"{path} {name}".strip())
+
+
+COMMANDS = list(commands(typer.main.get_command(app)))
 TRAIN = ["train", "truthrl", "--out", "unused"]
 NO_BENCH = "workbench: no bench 'huge': choose one of tiny, small, paper\n"
 
@@ -70,6 +80,11 @@ def test_help_has_an_example(cli: Cli, command: str) -> None:
     assert code == 0
     assert f"Example: workbench {command}".rstrip() in out
     assert err == ""
+
+
+def test_the_commands_of_the_contract_are_there() -> None:
+    wanted = "score, agree, import, metrics, evaluate, train, inspect, world export, index build, data show, verifier train"
+    assert {*wanted.split(", ")} <= {*COMMANDS}
 
 
 def test_version(cli: Cli) -> None:

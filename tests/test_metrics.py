@@ -213,7 +213,7 @@ def test_paired_difference_on_common_questions(tmp_path: Path) -> None:
     b = file(tmp_path / "b.jsonl", [stored(f"q{i}", "cw") for i in range(8)] + [stored("only-b", "ww")])
     found = compare_files(a, b, resamples=400)
     assert found["common"] == 8
-    assert found["paired"]["factscore"] == {"diff": 0.5, "low": 0.5, "high": 0.5, "p": pytest.approx(2 / 401)}
+    assert found["paired"]["factscore"] == {"diff": 0.5, "low": 0.5, "high": 0.5, "p": 2 / 2**8}  # the floor of a sign test
     assert found["paired"]["incorrect"]["diff"] == -1
     assert found["other"]["factscore"]["value"] == pytest.approx(4 / 9)
     assert found["paired"]["accuracy"]["reason"] == "undefined in one of the files on their common questions"
@@ -230,6 +230,51 @@ def test_paired_tests_are_antisymmetric_and_blind_to_nothing() -> None:
         assert (one[name]["low"], one[name]["p"]) == (pytest.approx(-two[name]["high"]), pytest.approx(two[name]["p"]))
         same = compare(a, a, settings)["paired"][name]
         assert same == {"diff": 0, "low": 0, "high": 0, "p": 1}
+
+
+def test_one_question_proves_nothing(tmp_path: Path) -> None:
+    """One question that both have gives the same difference in every resample, and yet no evidence."""
+    a, b = file(tmp_path / "a.jsonl", [stored("q", "cc")]), file(tmp_path / "b.jsonl", [stored("q", "ww")])
+    found = compare_files(a, b, **FAST)["paired"]["factscore"]
+    assert (found["diff"], found["p"]) == (1.0, 1.0)
+
+
+def test_a_file_of_refusals_alone_has_rates_of_claims(tmp_path: Path) -> None:
+    """Whether claims were looked for or not: what abstains makes none."""
+    rows = [with_outcome(stored(f"q{i}", text="I don't know."), "uncertain") for i in range(3)]
+    found = report_file(file(tmp_path / "a.jsonl", rows), **FAST)
+    assert [found[name]["value"] for name in ("responded", "recall@32", "f1@32", "abstention")] == [0, 0, 0, 1]
+    assert found["factscore"]["value"] is None
+
+
+def test_an_id_that_comes_again_is_counted_and_said(tmp_path: Path) -> None:
+    found = report_file(file(tmp_path / "a.jsonl", [stored("q", "c"), stored("q", "w"), stored("p", "w")]), **FAST)
+    assert (found["n"], found["duplicate_ids"], found["questions"]) == (3, 1, 2)
+
+
+@pytest.mark.parametrize("text", ["hello\n", "[1, 2]\n", '{"id": "q'])
+def test_a_file_without_one_feedback_row_is_refused(text: str, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text(text)
+    with pytest.warns(UserWarning, match="unfinished"), pytest.raises(WorkbenchError, match="no feedback row"):
+        read_rows(tmp_path / "a.jsonl")
+
+
+def test_settings_that_select_nothing_are_refused(tmp_path: Path) -> None:
+    some = file(tmp_path / "a.jsonl", [stored("q", "c")])
+    with pytest.raises(WorkbenchError, match="no section 'thinking'"):
+        report_file(some, sections=["thinking"])
+    with pytest.raises(WorkbenchError, match="no K for VeriScore"):
+        report_file(some, reference=file(tmp_path / "b.jsonl", [stored("q")]))
+
+
+@pytest.mark.parametrize("logprob", [math.nan, 800.0])
+def test_broken_confidences_are_none(logprob: float, tmp_path: Path) -> None:
+    tokens = {"source": "sampled", "ids": [1], "offsets": [[0, 4]], "logprobs": [logprob]}
+    judged = with_outcome({**stored("q", "c"), "tokens": tokens}, "correct")
+    judged["verdicts"][-1]["p"] = math.nan
+    some = file(tmp_path / "a.jsonl", [judged])
+    for confidence in ("tokens", "answer"):
+        assert report_file(some, confidence=confidence, **FAST)["aurc"]["value"] is None
 
 
 def test_nothing_in_common_is_said(tmp_path: Path) -> None:

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from tests.test_metrics import file, row, stored, with_outcome
-from workbench import plots_rlfh
 from workbench.cli import main
 from workbench.metrics import distributions as tables
 from workbench.metrics.rows import Row
+from workbench.plots import rlfh
 
 # accuracy 1/4 with 4 claims, 1/1, 1/2, a refusal, a failure
 BEFORE = [row("a", "cwww"), row("b", "c"), row("c", "cw"), row("d", text="I don't know."), row("e", "f")]
@@ -62,27 +62,27 @@ def test_trade_off_has_a_point_a_step() -> None:
 
 
 def test_figures_show_the_tables() -> None:
-    bars = plots_rlfh.accuracy_distribution(BEFORE, AFTER, bins=4).data
+    bars = rlfh.accuracy_distribution(BEFORE, AFTER, bins=4).data
     assert [bar.name for bar in bars] == ["before", "after"]
     assert list(bars[0].y) == pytest.approx([0, 1 / 3, 1 / 3, 1 / 3]) and list(bars[1].y) == [0, 0, 0.25, 0.75]
-    joint = plots_rlfh.accuracy_and_claims(BEFORE, AFTER).data
+    joint = rlfh.accuracy_and_claims(BEFORE, AFTER).data
     assert list(joint[0].x) == [0.25, 1, 0.5] and list(joint[0].y) == [4, 1, 2]
-    numbers = plots_rlfh.claims_per_response(BEFORE, AFTER).data
+    numbers = rlfh.claims_per_response(BEFORE, AFTER).data
     assert (
         len(numbers) == 6
         and list(numbers[0].x) == [1, 2, 3, 4]
         and list(numbers[0].y) == pytest.approx([1 / 3, 1 / 3, 0, 1 / 3])
     )
-    boxes = plots_rlfh.claims_by_accuracy(BEFORE, AFTER, bins=2).data
+    boxes = rlfh.claims_by_accuracy(BEFORE, AFTER, bins=2).data
     assert list(boxes[0].x) == ["0.0–0.5", "0.5–1.0", "0.5–1.0"] and list(boxes[0].y) == [4, 1, 2]
-    refused = plots_rlfh.refusal_by_accuracy(BEFORE, AFTER, bins=2).data[0]
+    refused = rlfh.refusal_by_accuracy(BEFORE, AFTER, bins=2).data[0]
     assert list(refused.y) == [1, 0] and list(refused.text) == ["n = 1", "n = 2"]
-    points = plots_rlfh.trade_off({"before": BEFORE, "after": AFTER}).data
+    points = rlfh.trade_off({"before": BEFORE, "after": AFTER}).data
     assert list(points[0].x) == [pytest.approx(7 / 3)] and list(points[0].y) == [pytest.approx(1.75 / 3)]
 
 
 def test_figures_of_nothing_are_empty_not_broken() -> None:
-    assert set(plots_rlfh.figures([], [])) == set(plots_rlfh.figures(BEFORE, AFTER))
+    assert set(rlfh.figures([], [])) == set(rlfh.figures(BEFORE, AFTER))
 
 
 def call(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[object, str, str]:

@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+from workbench.extract import sections
 from workbench.world import load_world, schema
 from workbench.world.oracle import Oracle
 from workbench.world.parser import sentence_spans
@@ -108,6 +109,13 @@ def test_outdated_values_are_wrong():
     page = next(page for page in WORLD.pages if page.stale)
     labels = [ORACLE.label(claim) for claim in PARSER.parse(page.text).claims]
     assert labels.count("wrong") == 1
+
+
+def test_sentences_lie_within_the_sections_of_every_extractor():
+    """A tag that nothing opened, one in capitals, a plan: what divides a text for one extractor divides it for all."""
+    for text in (f"{PERSON} is a painter</THINK>He is", f"[Outline] {PERSON}</answer>He is", f"<Think>{PERSON}</think>He is"):
+        spans, parts = sentence_spans(text), sections(text)
+        assert spans and all(any(a <= start and end <= b for _, a, b in parts) for start, end in spans)
 
 
 def test_sentence_spans_are_exact_and_markers_divide():

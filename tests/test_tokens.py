@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from tests.tiny_model import byte_tokenizer
 from workbench import tokens
-from workbench.tokens import characters_of_bytes, offsets_from_ids
+from workbench.tokens import characters_of_bytes, encode, offsets_from_ids, words
+from workbench.types import WorkbenchError
 
 TOKENIZER = byte_tokenizer()
 END = TOKENIZER.eos_token_id
@@ -117,3 +118,35 @@ def test_slow_way_agrees_with_bytes(text: str) -> None:
     ids = TOKENIZER(text, add_special_tokens=False)["input_ids"]
     if "\ufffd" not in text:
         assert tokens._prefix_ends(TOKENIZER, ids, text) == tokens._byte_level_ends(TOKENIZER, ids, text)
+
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
+
+
+@given(TEXTS | st.sampled_from(["", "  ", "Paris is 巴黎。 ok \n", "e\u0301a", "👩‍🚀 up"]))
+def test_words_cover_the_text(text: str) -> None:
+    offsets = words(text)
+    assert "".join(text[start:end] for start, end in offsets) == text
+    assert all(end > start for start, end in offsets)
+
+
+def test_words_are_split_at_spaces_and_chinese_characters() -> None:
+    text = " Ada, is 画家 now \n"
+    assert [text[start:end] for start, end in words(text)] == [" Ada,", " is", " 画", "家", " now \n"]
+
+
+@given(TEXTS)
+def test_encoded_text_has_the_offsets_that_its_sampled_ids_would_have(text: str) -> None:
+    ids, offsets = encode(TOKENIZER, text)
+    assert (text, offsets) == offsets_from_ids(TOKENIZER, ids)
+
+
+def test_a_character_belongs_to_the_token_that_holds_its_last_byte() -> None:
+    ids, offsets = encode(TOKENIZER, "a👍b")
+    assert len(ids) == 6
+    assert offsets == ((0, 1), (1, 1), (1, 1), (1, 1), (1, 2), (2, 3))
+
+
+def test_only_a_fast_tokenizer_can_encode() -> None:
+    with pytest.raises(WorkbenchError, match="fast"):
+        encode(object(), "a")

@@ -1,4 +1,4 @@
-"""Answer matching against people's judgements (EfficientQA), and abstention against people's and by what it must not fire on."""
+"""Answer matching against people's judgements (EfficientQA), and abstention against people's."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 import string
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -79,8 +80,8 @@ def measure_matching(rows: Sequence[Judged], seed: int) -> dict[str, Any]:
         groups = [row.question for row in definite]
         told[name] = {
             "accepted": {said: stats.wilson(sum(some), len(some)) for said, some in accepted.items()},
-            "agreement": stats.interval(lambda w, g=gold, s=said_yes: stats.balanced(g, s, w), groups, seed),
-            "accuracy": stats.interval(lambda w, g=gold, s=said_yes: stats.accuracy(g == s, w), groups, seed),
+            "agreement": stats.interval(partial(stats.balanced, gold, said_yes), groups, seed),
+            "accuracy": stats.interval(partial(stats.accuracy, gold == said_yes), groups, seed),
         }
     return told
 

@@ -59,4 +59,5 @@ def _parts(passage: Passage | str) -> list[str]:
 
 
 def _check(row: Sequence[Any]) -> Check:
-    return Check(*row[:4], tuple(row[4]) if row[4] else None, row[5])
+    support, contradict, neutral, passage, span, windows = row
+    return Check(support, contradict, neutral, passage, (span[0], span[1]) if span else None, windows)

@@ -92,7 +92,9 @@ def measure(marked: Sequence[Marked], verifier: Remembered, seed: int) -> dict[s
 
     `claims` takes the matched text of the claims without support, `sentences` the whole sentences of the same claims; with
     `contradicted` only of those that the evidence contradicts. The `oracle` rows know people's spans and take the claims
-    (the sentences) at least half of which people marked: the most that such a grid can reach.
+    (the sentences) at least half of which people marked: the most that such a grid can reach. `auroc` needs no threshold: how
+    often a marked character has a greater suspicion (1 − p(support) of the least supported claim on it, 0 outside claims) than
+    another one.
     """
     rows = grade([local_facts(verifier)], {}, rules())([one.response for one in marked])
     gold = [mask(one.response.text, one.spans) for one in marked]
@@ -113,6 +115,7 @@ def measure(marked: Sequence[Marked], verifier: Remembered, seed: int) -> dict[s
         "spans": sum(len(one.spans) for one in marked),
         "claims": sum(len(row.claims) for row in rows),
         "share_of_characters": round(sum(int(g.sum()) for g in gold) / max(1, sum(map(visible, marked))), 4),
+        "auroc": stats.interval(_auroc(rows, gold), groups, seed),
         **{name: _score(masks, gold, groups, seed) for name, masks in said.items()},
     }
 
@@ -159,6 +162,30 @@ def lexical(row: Feedback) -> list[Span]:
 
 def mostly(spans: Iterable[Span], gold: np.ndarray) -> list[Span]:
     return [(start, end) for start, end in spans if 2 * gold[start:end].sum() >= end - start]
+
+
+def suspicion(row: Feedback) -> np.ndarray:
+    """One number for each character: 1 − p(support) of the least supported claim on it, 0 where there is none."""
+    found = np.zeros(len(row.response.text))
+    for claim in row.claims:
+        verdict = row.verdict(f"claim:{claim.id}", "fact")
+        if claim.span and verdict and verdict.p is not None:
+            place = slice(*claim.span)
+            found[place] = np.maximum(found[place], 1 - verdict.p)
+    return found
+
+
+def _auroc(rows: Sequence[Feedback], gold: Sequence[np.ndarray]) -> stats.Statistic:
+    """Over all characters; those of one response with the same suspicion and the same mark are one cell that counts them."""
+    cells: list[tuple[float, bool, int, int]] = []  # suspicion, marked, response, characters
+    for number, (row, marked) in enumerate(zip(rows, gold, strict=True)):
+        seen = np.array([not letter.isspace() for letter in row.response.text], dtype=bool)
+        pairs = np.stack([suspicion(row)[seen], marked[seen]], axis=1)
+        for (score, bad), count in zip(*np.unique(pairs, axis=0, return_counts=True), strict=True):
+            cells.append((score, bool(bad), number, int(count)))
+    score, bad, member, count = (np.array(column) for column in zip(*cells, strict=True))
+    over_cells = stats.auroc(bad, score)
+    return lambda weights: over_cells(weights[member] * count)
 
 
 def _score(said: Sequence[np.ndarray], gold: Sequence[np.ndarray], groups: Sequence[str], seed: int) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -111,33 +112,32 @@ def measure(pairs: Sequence[Pair], verifier: Remembered, tuned: float, seed: int
     def told(statistic: stats.Statistic) -> dict[str, float | None]:
         return stats.interval(statistic, groups, seed)
 
+    by_p, by_overlap = stats.auroc(gold, p), stats.auroc(gold, shared)
     found: dict[str, Any] = {
         "n": len(pairs),
         "groups": len(set(groups)),
         "labels": {name: int((label == number).sum()) for number, name in enumerate(LABELS)},
-        "balanced_accuracy": told(lambda w: stats.balanced(gold, p >= 0.5, w)),
-        "balanced_accuracy_of_label_correct": told(lambda w: stats.balanced(gold, correct, w)),
-        "auroc": told(stats.auroc(gold, p)),
-        "accuracy": told(lambda w: stats.accuracy(gold == (p >= 0.5), w)),
-        "ece": told(lambda w: stats.ece(p, gold, w)),
+        "balanced_accuracy": told(partial(stats.balanced, gold, p >= 0.5)),
+        "balanced_accuracy_of_label_correct": told(partial(stats.balanced, gold, correct)),
+        "auroc": told(by_p),
+        "accuracy": told(partial(stats.accuracy, gold == (p >= 0.5))),
+        "ece": told(partial(stats.ece, p, gold)),
         "windows": sum(check.windows for check in checks),
-        "all_supported": {"balanced_accuracy": 0.5, "accuracy": told(lambda w: stats.accuracy(gold, w))},
+        "all_supported": {"balanced_accuracy": 0.5, "accuracy": told(partial(stats.accuracy, gold))},
         "overlap": {
-            **{name: {"threshold": at, "balanced_accuracy": told(lambda w, at=at: stats.balanced(gold, shared >= at, w))}
-               for name, at in thresholds.items()},
-            "auroc": told(stats.auroc(gold, shared)),
+            name: {"threshold": at, "balanced_accuracy": told(partial(stats.balanced, gold, shared >= at))}
+            for name, at in thresholds.items()
         },
         "minus_overlap": {
             "balanced_accuracy": told(lambda w: stats.balanced(gold, p >= 0.5, w) - stats.balanced(gold, best, w)),
-            "auroc": told(lambda w: stats.auroc(gold, p)(w) - stats.auroc(gold, shared)(w)),
+            "auroc": told(lambda w: by_p(w) - by_overlap(w)),
         },
-    }  # fmt: skip
+    }
+    found["overlap"]["auroc"] = told(by_overlap)
     if len(set(label.tolist())) == 3:
         top = triples.argmax(axis=1)
-        found["three_way"] = {
-            "accuracy": told(lambda w: stats.accuracy(label == top, w)),
-            "balanced_accuracy": told(lambda w: stats.balanced(label, top, w)),
-        }
+        right = {"accuracy": partial(stats.accuracy, label == top), "balanced_accuracy": partial(stats.balanced, label, top)}
+        found["three_way"] = {name: told(statistic) for name, statistic in right.items()}
     return found, p.tolist(), gold.tolist()
 
 

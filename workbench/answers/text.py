@@ -43,11 +43,13 @@ _TOKEN = re.compile(
 _WRAPPERS = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|boxed|mbox)\s*\{([^{}]*)\}")
 _CONTRACTIONS = (
     (re.compile(r"\bcan'?t\b|\bcannot\b", re.I), "can not"),
-    (re.compile(r"\b(do|does|did|is|are|was|were|could|would|should|have|has|had)n'?t\b", re.I), r"\1 not"),
+    (re.compile(r"\b(do|does|did|is|are|was|were|could|would|should|have|has|had)(?:n'?t| n't)\b", re.I), r"\1 not"),
+    (re.compile(r"\bwon't\b", re.I), "will not"),
     (re.compile(r"\bI'm\b", re.I), "I am"),
     (re.compile(r"\b(I|you|we|they)'ve\b", re.I), r"\1 have"),
     (re.compile(r"\b(it|that|he|she|there|what|who)'s\b", re.I), r"\1 is"),
     (re.compile(r"\bI'd\b", re.I), "I would"),
+    (re.compile(r"\bI'll\b", re.I), "I will"),
 )
 
 
@@ -107,7 +109,7 @@ def _fold(text: str) -> str:
 @lru_cache(maxsize=512)
 def canonical(text: str) -> str:
     """The text in one writing, with case and punctuation still there."""
-    text = re.sub(r"\s+", lambda match: "\n" if "\n" in match[0] else " ", _fold(text))
+    text = re.sub(r"\s+", lambda match: "\n" if "\n" in match[0] else " ", _fold(text.replace("´", "'")))
     while (unwrapped := _WRAPPERS.sub(r"\1", text)) != text:
         text = unwrapped
     text = re.sub("[\u2010\u2011\u2212]|(?<=\\d)\u2013(?=\\d)", "-", re.sub("[‘’ʼ´`]", "'", text))

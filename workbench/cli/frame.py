@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
@@ -29,6 +30,7 @@ Questions = Annotated[
 def main(argv: Sequence[str] | None = None) -> None:
     """Run one command and exit with its code. An error is one line; `--debug` prints its traceback before that line."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    warnings.showwarning = lambda message, *_, **__: complain(f"warning: {message}")
     try:
         code = app(arguments, prog_name="workbench", standalone_mode=False) or 0
     except TyperException as error:  # a usage error; without arguments at all its text is empty and the help is printed

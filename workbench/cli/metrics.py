@@ -68,7 +68,7 @@ def _weights(text: str) -> tuple[float, ...]:
 
 def _figures(feedback: Path, other: Path | None, folder: Path, sections: Any) -> list[str]:
     from workbench.metrics import read_rows
-    from workbench.plots_rlfh import figures
+    from workbench.plots.rlfh import figures
 
     if other is None:
         raise typer.BadParameter(
@@ -100,6 +100,9 @@ def _print(result: Mapping[str, Any]) -> None:
     print_table("left out of the claim metrics", ("file", *result["excluded"]), [
         (name, *(str(count) for count in found["excluded"].values())) for name, found in counts
     ])  # fmt: skip
+    for name, found in counts:
+        if found["duplicate_ids"]:
+            complain(f"{found['duplicate_ids']} rows of {name or 'the file'} have an id that came before, and count once more")
     for name in names:
         if reason := result[name].get("reason"):
             complain(f"{name}: {reason}")

@@ -9,7 +9,8 @@ from workbench.answers import is_abstention, is_invalid
 _QUESTION = re.compile(r"[?？؟][\"'”’»)\]*_\s]*$")
 _OPINION = re.compile(  # a judgement of taste or of what ought to be, in the speaker's own name
     r"\b(?:in my (?:humble )?(?:opinion|view)|to my mind|as far as i'?m concerned"
-    r"|i(?: (?:personally|really|truly|just|absolutely))* (?:love|like|enjoy|adore|hate|dislike|prefer|admire|recommend|hope|find"
+    r"|i(?: (?:personally|really|truly|just|absolutely))* (?:love|like|enjoy|adore|hate|dislike|prefer|admire|recommend"
+    r"|hope|find"
     r"|wish)"
     r"|i(?: would|'d) (?:love|like|recommend|suggest|say|argue)|(?:my|our) (?:favou?rite|opinion|view)|we should|you should"
     r"|i am (?:happy|glad|pleased|excited|grateful)|i'm (?:happy|glad|pleased|excited|grateful)"

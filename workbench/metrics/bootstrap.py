@@ -78,7 +78,9 @@ def intervals(sums: Sums, answers: Ranked, resamples: int, seed: int) -> dict[st
 def paired(a: tuple[Sums, Ranked], b: tuple[Sums, Ranked], resamples: int, seed: int) -> dict[str, dict[str, float | None]]:
     """`{diff, low, high, p}` of each metric, a minus b; both hold the same questions, which are drawn together.
 
-    `p` is two-sided: twice the share of resamples on the far side of 0, at least 2/(resamples + 1).
+    `p` is two-sided: twice the share of resamples on the far side of 0, at least 2/(resamples + 1), and at least 2/2^n, the
+    smallest that an exact sign test of the n questions that define the metric on both sides could give *(ours)*: resampling
+    one or two questions would call any difference certain.
     """
     import numpy as np
 
@@ -89,8 +91,11 @@ def paired(a: tuple[Sums, Ranked], b: tuple[Sums, Ranked], resamples: int, seed:
     diffs = (evaluate(*a) - evaluate(*b))[0]
     pieces = draws(len(a[0].questions), max(len(a[1].right), len(b[1].right)), resamples, seed)
     drawn_RM = np.concatenate([evaluate(*a, weights_RQ) - evaluate(*b, weights_RQ) for weights_RQ in pieces])
+    both_M = ((a[0].bottom_QM > 0) & (b[0].bottom_QM > 0)).sum(axis=0).tolist()
+    both_M += [len({*a[1].questions} & {*b[1].questions})] * len(AREAS)
     return {
-        name: {"diff": number(diffs[i]), **_percentiles(drawn_RM[:, i], diffs[i]), "p": _p_value(drawn_RM[:, i], diffs[i])}
+        name: {"diff": number(diffs[i]), **_percentiles(drawn_RM[:, i], diffs[i])}
+        | {"p": _p_value(drawn_RM[:, i], diffs[i], both_M[i])}
         for i, name in enumerate(names)
     }
 
@@ -105,7 +110,7 @@ def _percentiles(drawn_R: Any, value: float) -> dict[str, float | None]:
     return {"low": float(low), "high": float(high)}
 
 
-def _p_value(drawn_R: Any, value: float) -> float | None:
+def _p_value(drawn_R: Any, value: float, questions: int) -> float | None:
     import numpy as np
 
     known = drawn_R[~np.isnan(drawn_R)]
@@ -113,7 +118,7 @@ def _p_value(drawn_R: Any, value: float) -> float | None:
         return None
     # Sums of floats leave crumbs: a difference this small is none.
     tail = min((known <= 1e-12).sum(), (known >= -1e-12).sum())
-    return min(1.0, 2 * (int(tail) + 1) / (len(known) + 1))
+    return min(1.0, max(2 * (int(tail) + 1) / (len(known) + 1), 2.0 ** (1 - questions)))
 
 
 def number(value: Any) -> float | None:

@@ -80,6 +80,10 @@ def compare_files(
     others = read(other) if other is not None else None
     baseline = read(base) if base is not None else others
     known = read(reference) if reference is not None else rows
+    if reference is not None and median_claims(known) is None:
+        raise WorkbenchError(
+            f"{reference}: no response in it has claims, so it gives no K for VeriScore: name another reference"
+        )
     options = Options(k, gamma, vague, median_claims(known))
     settings = Settings(options, tuple(weights), seed, resamples, None if baseline is None else right_questions(baseline))
     result = summarise(rows, settings)
@@ -95,8 +99,8 @@ def compare_files(
 def summarise(rows: Sequence[Row], settings: Settings | None = None) -> dict[str, Any]:
     """`{n, questions, excluded, <metric>: {value, low, high}, …}` of one file's rows.
 
-    `n` counts responses, and so does `excluded`; intervals are 95 % bootstraps over questions. A metric that is undefined
-    has null values and a `reason`.
+    `n` counts responses, and so does `excluded`; `duplicate_ids` says how many of them have an id that came before (they count,
+    too). Intervals are 95 % bootstraps over questions. A metric that is undefined has null values and a `reason`.
     """
     settings = settings or Settings()
     if settings.options.veriscore_k is None:
@@ -106,7 +110,9 @@ def summarise(rows: Sequence[Row], settings: Settings | None = None) -> dict[str
     states = [row.state for row in rows]
     excluded = {state: states.count(state) for state in ("no_claims", "abstained", "failed", "unverified")}
     outcomes = {"scored": sum(row.outcome is not None for row in rows), "failed": sum(row.outcome_failed for row in rows)}
-    result: dict[str, Any] = {"n": len(rows), "questions": len(sums.questions), "excluded": excluded, "outcomes": outcomes}
+    named = [row.id for row in rows if row.id]
+    result: dict[str, Any] = {"n": len(rows), "questions": len(sums.questions), "duplicate_ids": len(named) - len(set(named))}
+    result |= {"excluded": excluded, "outcomes": outcomes}
     for name, cell in found.items():
         result[name] = cell if cell["value"] is not None else {**cell, "reason": _reason(name, rows, settings)}
     result |= {"k": settings.options.k, "gamma": settings.options.gamma, "veriscore_k": settings.options.veriscore_k}
@@ -153,7 +159,9 @@ def _sums(rows: Sequence[Row], settings: Settings, questions: set[str] | None = 
     options = settings.options
     names = (*CLAIM_METRICS, f"recall@{options.k}", f"f1@{options.k}", "veriscore", *RATES, "over_refusal")
     # Rows that only have outcomes were never looked at for claims: "no claims" would be a statement about nothing.
-    extracted = any(row.extracted for row in rows) or not any(row.outcome or row.outcome_failed for row in rows)
+    judged = [row for row in rows if row.state != "failed"]
+    refused = bool(judged) and all(row.state == "abstained" for row in judged)  # what abstains makes no claim
+    extracted = refused or any(row.extracted for row in rows) or not any(row.outcome or row.outcome_failed for row in rows)
     terms: Terms = [(row.question_id, _terms(row, settings, extracted)) for row in rows]
     return collect([*terms, *((question, {}) for question in questions or ())], names)
 

@@ -16,6 +16,7 @@ from workbench.verify import OUTCOMES
 SUPPORTED = ("correct", "hedged_correct")
 WRONG = ("hedged_wrong", "wrong")
 LABELS = (*SUPPORTED, "vague", *WRONG)
+SECTIONS = ("think", "answer", "body")
 STATES = ("scored", "no_claims", "abstained", "failed", "unverified")
 
 
@@ -74,6 +75,8 @@ def read_rows(path: Path | str, sections: Sequence[str] = (), confidence: str = 
     Raises:
         WorkbenchError: there is no such file, or a line is not a feedback row.
     """
+    if unknown := [section for section in sections if section not in SECTIONS]:
+        raise WorkbenchError(f"no section '{unknown[0]}': choose of {', '.join(SECTIONS)}")
     path = Path(path)
     file = path / "rollouts.jsonl" if path.is_dir() else path
     answerable = _answerable(file.with_name("questions.jsonl"))
@@ -85,6 +88,8 @@ def read_rows(path: Path | str, sections: Sequence[str] = (), confidence: str = 
             raise WorkbenchError(
                 f"{file}: row {number} is not a feedback row as `workbench score` writes it: {error!r}"
             ) from error
+    if not rows and file.stat().st_size:
+        raise WorkbenchError(f"{file}: no feedback row in it, as `workbench score` writes them")
     return rows
 
 
@@ -176,19 +181,16 @@ def _token_confidence(stored: Mapping[str, Any]) -> float | None:
         for logprob, (low, high) in zip(logprobs, offsets, strict=True)
         if start >= 0 and answer and low < start + len(answer) and high > start
     ]
-    return _finite([math.exp(logprob) for logprob in within or logprobs])
-
-
-def _finite(values: Sequence[float]) -> float | None:
-    mean = sum(values) / len(values)
-    return mean if math.isfinite(mean) else None
+    chosen = within or logprobs
+    # A log-probability above 0 is none, and neither is NaN.
+    return sum(map(math.exp, chosen)) / len(chosen) if all(logprob <= 0 for logprob in chosen) else None
 
 
 def _p(verdicts: Sequence[Mapping[str, Any]], aspect: str, target: str = "") -> float | None:
     """The `p` of the first sound verdict of that aspect on `target`, or on the response as a whole."""
     wanted = (target,) if target else ("response", "outcome")
     found = (v for v in verdicts if v["target"] in wanted and v.get("aspect") == aspect and not v.get("error"))
-    return next((v["p"] for v in found if v.get("p") is not None), None)
+    return next((v["p"] for v in found if v.get("p") is not None and math.isfinite(v["p"])), None)
 
 
 def _answerable(questions: Path) -> dict[str, bool]:

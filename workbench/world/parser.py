@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from workbench.answers import is_abstention
+from workbench.extract.sections import sections
 from workbench.world import lexicon, schema
 from workbench.world.facts import value_forms
 from workbench.world.world import World
@@ -60,10 +61,8 @@ class _Form:
 
 
 _SENTENCE = re.compile(r"[^.?!\n]+[.?!]*")
-_PLANS = ("[Structure]", "[Outline]")  # sections that plan an answer: they state nothing
 _LAYOUT = re.compile(r"^(?:[-*•#>]+|\d+[.)])\s+|[*_`]+")  # bullets, list numbers and emphasis around a sentence
 _HEADING = re.compile(r"Edition of \d{4}")
-_MARKER = re.compile("|".join(re.escape(marker) for marker in schema.MARKERS))
 _DATE = re.compile(r"(?P<d>\d{1,2}) (?P<m>[A-Za-z]+) (?P<y>\d{4})|(?P<m2>[A-Za-z]+) (?P<d2>\d{1,2}),? (?P<y2>\d{4})")
 _LEADS = [(lead.casefold(), "asserted") for leads in schema.LEAD_INS.values() for lead in leads]
 _LEADS += [(lead.casefold(), "hedged") for leads in schema.HEDGE_LEADS.values() for lead in leads]
@@ -76,7 +75,7 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
     What plans an answer ([Structure], [Outline]), headings and list numbers are no sentences.
     """
     spans = []
-    for start, end in _between_markers(text):
+    for _, start, end in sections(text):
         for match in _SENTENCE.finditer(text, start, end):
             piece = match.group()
             begin = match.start() + len(piece) - len(piece.lstrip())
@@ -84,16 +83,6 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
             if any(character.isalpha() for character in text[begin:finish]) and not _HEADING.match(text, begin, finish):
                 spans.append((begin, finish))
     return spans
-
-
-def _between_markers(text: str) -> Iterator[tuple[int, int]]:
-    start, section = 0, ""
-    for marker in _MARKER.finditer(text):
-        if section not in _PLANS:
-            yield start, marker.start()
-        start, section = marker.end(), marker.group()
-    if section not in _PLANS:
-        yield start, len(text)
 
 
 class Parser:

@@ -43,7 +43,7 @@ def outcomes_by_tier(reports: Mapping[str, Mapping[str, Any]], mode: str = "gree
             hover = f"%{{x}}, {tier}: %{{y:.3f}} {name}<extra></extra>"
             figure.add_trace(Bar(x=list(cells), y=values, name=name, hovertemplate=hover, **shown), 1, column)
     figure.update_layout(barmode="stack", title=f"Outcomes by exposure tier ({mode})", yaxis_title="share of answers")
-    return _styled(figure)
+    return styled(figure)
 
 
 def learning_curves(runs: Mapping[str, Sequence[Mapping[str, Any]]], rates: Sequence[str] = RATES) -> Figure:
@@ -61,7 +61,7 @@ def learning_curves(runs: Mapping[str, Sequence[Mapping[str, Any]]], rates: Sequ
             figure.add_trace(Scatter(x=steps, y=values, name=label, hovertemplate=hover, **shown), 1, column)
     figure.update_xaxes(title_text="step")
     figure.update_layout(title="Rollouts during training")
-    return _styled(figure)
+    return styled(figure)
 
 
 DYNAMICS = {
@@ -92,7 +92,7 @@ def training_dynamics(runs: Mapping[str, Sequence[Mapping[str, Any]]], columns: 
             figure.add_trace(Scatter(x=steps, y=values, name=label, hovertemplate=hover, **shown), 1, column)
     figure.update_xaxes(title_text="step")
     figure.update_layout(title="Training dynamics")
-    return _styled(figure)
+    return styled(figure)
 
 
 def rates_with_intervals(
@@ -111,7 +111,7 @@ def rates_with_intervals(
         }
         figure.add_trace(Bar(x=list(rates), y=values, name=label, marker_color=colour, error_y={"type": "data", **error}))
     figure.update_layout(barmode="group", title=f"Rates with 95 % intervals ({mode})", yaxis_title="rate")
-    return _styled(figure)
+    return styled(figure)
 
 
 def exposure_and_accuracy(points: Sequence[tuple[int, float, int]]) -> Figure:
@@ -130,14 +130,14 @@ def exposure_and_accuracy(points: Sequence[tuple[int, float, int]]) -> Figure:
         yaxis_title="greedy accuracy",
     )
     figure.update_yaxes(range=[-0.05, 1.15])
-    return _styled(figure)
+    return styled(figure)
 
 
 def _distance(low: float | None, high: float | None) -> float | None:
     return None if low is None or high is None else high - low
 
 
-def _styled(figure: Figure) -> Figure:
+def styled(figure: Figure) -> Figure:
     figure.update_layout(
         template="plotly_white", height=360, margin={"l": 55, "r": 15, "t": 80, "b": 45}, font_size=12,
         legend={"orientation": "h", "y": -0.18, "x": 0},

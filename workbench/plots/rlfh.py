@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.metrics import Row
 from workbench.metrics import distributions as tables
-from workbench.plots import RUN_COLOURS, _styled
+from workbench.plots import RUN_COLOURS, styled
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -38,7 +38,7 @@ def accuracy_distribution(before: Sequence[Row], after: Sequence[Row], names: Se
         figure.add_trace(Bar(x=_labels(table), y=[row["share"] for row in table], name=name, marker_color=colour))
     figure.update_layout(barmode="group", title="Claim accuracy of responses")
     figure.update_layout(xaxis_title="share of claims that are supported", yaxis_title="share of responses")
-    return _styled(figure)
+    return styled(figure)
 
 
 def accuracy_and_claims(before: Sequence[Row], after: Sequence[Row], names: Sequence[str] = WHEN) -> Figure:
@@ -55,7 +55,7 @@ def accuracy_and_claims(before: Sequence[Row], after: Sequence[Row], names: Sequ
         figure.add_trace(trace, 1, column)
     figure.update_xaxes(title_text="accuracy", range=[0, 1.1])
     figure.update_layout(title="Accuracy and number of claims", yaxis_title="claims", coloraxis={"colorscale": "Blues"})
-    return _styled(figure)
+    return styled(figure)
 
 
 def claims_per_response(before: Sequence[Row], after: Sequence[Row], names: Sequence[str] = WHEN) -> Figure:
@@ -72,7 +72,7 @@ def claims_per_response(before: Sequence[Row], after: Sequence[Row], names: Sequ
             figure.add_trace(Bar(x=numbers, y=shares, **shown), 1, column)
     figure.update_xaxes(title_text="claims")
     figure.update_layout(barmode="group", title="Claims per response", yaxis_title="share of responses")
-    return _styled(figure)
+    return styled(figure)
 
 
 def claims_by_accuracy(before: Sequence[Row], after: Sequence[Row], names: Sequence[str] = WHEN, bins: int = 5) -> Figure:
@@ -89,7 +89,7 @@ def claims_by_accuracy(before: Sequence[Row], after: Sequence[Row], names: Seque
         title_text="accuracy", categoryorder="array", categoryarray=_labels(tables.claims_by_accuracy((), bins))
     )
     figure.update_layout(boxmode="group", title="Claims per response by accuracy", yaxis_title="claims")
-    return _styled(figure)
+    return styled(figure)
 
 
 def refusal_by_accuracy(before: Sequence[Row], after: Sequence[Row], bins: int = 5) -> Figure:
@@ -102,7 +102,7 @@ def refusal_by_accuracy(before: Sequence[Row], after: Sequence[Row], bins: int =
     figure = Figure(trace)
     figure.update_layout(title="Refusals after training", xaxis_title="accuracy before training", yaxis_title="share refused")
     figure.update_yaxes(range=[0, 1])
-    return _styled(figure)
+    return styled(figure)
 
 
 def trade_off(runs: Mapping[str, Sequence[Row]]) -> Figure:
@@ -119,7 +119,7 @@ def trade_off(runs: Mapping[str, Sequence[Row]]) -> Figure:
         hover = "%{text} %{x:.2f} claims, accuracy %{y:.3f}"
         figure.add_trace(Scatter(x=x, y=y, text=steps, name=label, hovertemplate=hover, **shown))
     figure.update_layout(title="Truthfulness against helpfulness", xaxis_title="claims per response", yaxis_title="accuracy")
-    return _styled(figure)
+    return styled(figure)
 
 
 def _labels(table: Sequence[Mapping[str, Any]]) -> list[str]:
