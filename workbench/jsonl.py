@@ -72,6 +72,11 @@ def truncate_after_step(path: Path | str, step: int) -> int:
     return dropped
 
 
+def replace_rows(path: Path | str, lines: Iterable[bytes]) -> None:
+    """Put lines, as `encode` makes them, in the place of a file in one move; it must not be open for appending."""
+    _replace(Path(path), lines)
+
+
 def repair(path: Path | str) -> int:
     """Cut a last line that is not a complete JSON object off a file, with a warning; returns the bytes cut."""
     path = Path(path)

@@ -1,7 +1,8 @@
 """An append-only record of feedback, and tables read from it.
 
 A run's folder holds `rollouts.jsonl` (a row for each response, see `Feedback.to_row`), and beside it, each written once,
-`questions.jsonl` and `passages.jsonl`. Whatever a row refers to is written before the row, so that a process killed
+`questions.jsonl` and `passages.jsonl`. A file of feedback may have another name (`workbench score --out FILE`): where a folder
+is asked for, such a file can be named as well. Whatever a row refers to is written before the row, so that a process killed
 at any byte leaves a record that can be read and continued. The files themselves are `workbench.jsonl`'s business: import
 what reads and writes lines from there.
 """
@@ -28,27 +29,33 @@ COLUMNS = ("id", "question_id", "group", "step", "sample", "finish", "kind", "ti
 
 
 class Store:
-    """The record in `folder`, open for appending. Use it as a context manager, or `close` it.
+    """The record at `path`, a folder or a file of feedback, open for appending. Use it as a context manager, or `close` it.
 
     Raises:
         WorkbenchError: a line of its files, other than the last, cannot be read.
     """
 
-    def __init__(self, folder: Path | str) -> None:
-        self.folder = Path(folder)
+    def __init__(self, path: Path | str) -> None:
+        self.folder, self._rollouts = place(path)
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._files = {name: open_append(self.folder / name) for name in (PASSAGES, QUESTIONS, ROLLOUTS)}
+        self._files = {name: open_append(self.folder / name) for name in (PASSAGES, QUESTIONS, self._rollouts)}
         self._known = {  # id -> hash of the row, so that an id cannot come to mean two things
             name: {row["id"]: _hash(row) for row in iter_rows(self.folder / name)} for name in (PASSAGES, QUESTIONS)
         }
 
-    def append(self, feedbacks: Sequence[Feedback]) -> None:
-        """Add rows, with the questions and passages that are new, and hand them to the operating system."""
+    def append(self, feedbacks: Sequence[Feedback], passages: Iterable[Passage] = ()) -> list[dict[str, Any]]:
+        """Add rows, with the questions and passages that are new, hand them to the operating system, and return them.
+
+        `passages` are more than the questions bring: those that were retrieved, which evidence refers to by id.
+        """
         questions = list({id(f.response.question): f.response.question for f in feedbacks}.values())
-        rows = [encode(feedback.to_row()) for feedback in feedbacks]  # before anything is written: this may raise
-        self._add(PASSAGES, (_passage_row(passage) for question in questions for passage in question.passages))
+        rows = [feedback.to_row() for feedback in feedbacks]
+        lines = [encode(row) for row in rows]  # before anything is written: this may raise
+        given = (passage for question in questions for passage in question.passages)
+        self._add(PASSAGES, map(_passage_row, (*given, *passages)))
         self._add(QUESTIONS, (_question_row(question) for question in questions))
-        self._write(ROLLOUTS, rows)
+        self._write(self._rollouts, lines)
+        return rows
 
     def sync(self) -> None:
         """Wait until everything is on the disk: for a checkpoint that counts on it."""
@@ -84,16 +91,23 @@ class Store:
         self._files[name].flush()
 
 
+def place(path: Path | str) -> tuple[Path, str]:
+    """The folder of a record and the name of its file of feedback; `path` is the folder, or that file with its suffix."""
+    path = Path(path)
+    return (path.parent, path.name) if path.suffix == ".jsonl" and not path.is_dir() else (path, ROLLOUTS)
+
+
 def append_feedback(folder: Path | str, feedbacks: Sequence[Feedback]) -> None:
     """Open the record in `folder`, append, close. Many appends are faster through one open `Store`."""
     with Store(folder) as store:
         store.append(feedbacks)
 
 
-def iter_feedback(folder: Path | str) -> Iterator[Feedback]:
-    """The feedback recorded in `folder`, in order, as it was appended (but for `prompt_ids`, which are not stored)."""
-    folder, questions = Path(folder), read_questions(folder)
-    for row in iter_rows(folder / ROLLOUTS):
+def iter_feedback(path: Path | str) -> Iterator[Feedback]:
+    """The feedback recorded at `path`, in order, as it was appended (but for `prompt_ids`, which are not stored)."""
+    folder, rollouts = place(path)
+    questions = read_questions(folder)
+    for row in iter_rows(folder / rollouts):
         if (question := questions.get(row["question_id"])) is None:
             raise WorkbenchError(f"{folder / QUESTIONS}: question '{row['question_id']}' of row '{row['id']}' is missing")
         yield Feedback.from_row(row, question)
@@ -106,17 +120,28 @@ def read_questions(folder: Path | str) -> dict[str, Question]:
     return {row["id"]: _question(row, passages) for row in iter_rows(folder / QUESTIONS)}
 
 
-def table(folder: Path | str) -> pd.DataFrame:
+def question_key(question: Question) -> int:
+    """What tells apart two questions of one id; it differs from process to process."""
+    return _hash(_question_row(question))
+
+
+def stored_questions(folder: Path | str) -> dict[str, int]:
+    """The questions recorded in `folder`, if there are any: id -> `question_key`."""
+    path = Path(folder) / QUESTIONS
+    return {row["id"]: _hash(row) for row in iter_rows(path)} if path.exists() else {}
+
+
+def table(path: Path | str) -> pd.DataFrame:
     """A row for each response: `COLUMNS` and `reward_<method>` for each method; what is missing is NA.
 
     `kind`, `tier` and `lang` are the question's, `length` counts tokens.
     """
     import pandas as pd
 
-    folder = Path(folder)
+    folder, rollouts = place(path)
     questions = {row["id"]: row for row in iter_rows(folder / QUESTIONS)} if (folder / QUESTIONS).exists() else {}
     rows = []
-    for row in iter_rows(folder / ROLLOUTS):
+    for row in iter_rows(folder / rollouts):
         question = questions.get(row["question_id"], {"kind": None, "meta": {}})
         outcomes = (verdict["label"] for verdict in row["verdicts"] if verdict["target"] == "outcome")
         flat = {name: row[name] for name in ("id", "question_id", "group", "step", "sample", "finish")}

@@ -1,14 +1,18 @@
-"""Which characters of a decoded text each sampled token holds.
+"""Which characters of a text each token holds.
 
-Offsets are computed from the sampled ids, never by encoding the text again: re-encoding may split the text differently.
-A character (code point) belongs to the token that holds its last byte; special tokens hold none.
+Offsets of sampled text are computed from the sampled ids, never by encoding the text again: re-encoding may split the text
+differently. Text that was not sampled is encoded, or split into words. A character (code point) belongs to the token that holds
+its last byte; special tokens hold none.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
+
+from workbench.types import WorkbenchError
 
 Offsets = tuple[tuple[int, int], ...]
 
@@ -126,3 +130,35 @@ def _prefix_ends(tokenizer: Any, ids: Sequence[int], text: str) -> list[int]:
         floor = len(text) if position + 1 == len(ids) else max(floor, agreed)
         ends.append(floor)
     return ends
+
+
+# A run of characters between spaces is a word, with the spaces before it; so is each character of a script without spaces.
+_WORD = re.compile(r"\s*(?:[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\s\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+)")
+
+
+def words(text: str) -> Offsets:
+    """Offsets of text that no tokenizer has seen: one token per word, contiguous and covering the text."""
+    ends = [match.end() for match in _WORD.finditer(text)]
+    if text:
+        ends[-1:] = [len(text)]  # trailing space belongs to the last word; a text of spaces alone is one word
+    return tuple(zip([0, *ends], ends, strict=False))
+
+
+def encode(tokenizer: Any, text: str) -> tuple[tuple[int, ...], Offsets]:
+    """Ids and offsets of text that was not sampled, by the rule above: contiguous, covering the text.
+
+    Raises:
+        WorkbenchError: the tokenizer does not say which characters its tokens come from (it is not a fast one).
+    """
+    if not getattr(tokenizer, "is_fast", False):
+        raise WorkbenchError("this tokenizer cannot say where its tokens stand in a text: name a fast one, or use words")
+    coded = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
+    spans = [tuple(span) for span in coded["offset_mapping"]]
+    # Tokens that share a character, as the bytes of an emoji do, are all given it; it is the last one's. What a tokenizer
+    # drops, such as spaces, goes to the token after it.
+    following = [start for start, _ in spans[1:]]
+    ends: list[int] = []
+    for (_, end), after in zip(spans, following, strict=False):
+        ends.append(max(min(end, after), ends[-1] if ends else 0))
+    ends += [len(text)] if spans else []
+    return tuple(coded["input_ids"]), tuple(zip([0, *ends], ends, strict=False))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
 SCHEMA = 1
@@ -225,11 +225,11 @@ class Feedback:
                 "values": list(response.values),
             },
             "sentences": [list(span) for span in self.sentences],
-            "claims": [asdict(claim) for claim in self.claims],
-            "verdicts": [asdict(verdict) for verdict in self.verdicts],
-            "rewards": {method: asdict(reward) for method, reward in self.rewards.items()},
-            "error": asdict(self.error) if self.error else None,
-            "cost": asdict(self.cost),
+            "claims": _plain(self.claims),
+            "verdicts": _plain(self.verdicts),
+            "rewards": _plain(self.rewards),
+            "error": _plain(self.error),
+            "cost": _plain(self.cost),
         }
 
     @staticmethod
@@ -262,6 +262,17 @@ class Feedback:
             error=_failure(row["error"]),
             cost=Cost(**row["cost"]),
         )
+
+
+def _plain(value: Any) -> Any:
+    """As `dataclasses.asdict`, with lists for tuples; several times as fast, since it copies no leaf."""
+    if isinstance(value, (tuple, list)):
+        return [_plain(item) for item in value]
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if is_dataclass(value):
+        return {name: _plain(item) for name, item in vars(value).items()}
+    return value
 
 
 def _pair(span: Sequence[int] | None) -> tuple[int, int] | None:

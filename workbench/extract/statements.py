@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from workbench.answers import is_abstention, is_invalid
 
@@ -36,6 +37,7 @@ _COURTESY = re.compile(  # speech about the answer itself
 )
 
 
+@lru_cache(4096)
 def makes_claims(sentence: str) -> bool:
     """Whether a sentence states a fact: not if it is a question, declines to answer, calls the question invalid, gives an
     opinion, or only speaks about the answer. "I think he was born in Bonn" is a claim, a hedged one.

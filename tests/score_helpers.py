@@ -1,0 +1,69 @@
+"""Rows to score, and a judge whose every reply follows from what it is asked."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+from workbench.judge import Element
+
+LABELS = {
+    "verify": ("correct", "vague", "wrong"),
+    "outcome": ("correct", "incorrect"),
+    "checklist": ("consistent", "contradictory", "missing"),
+    "reasoning": ("good", "poor"),
+}
+
+
+def pick(text: str, labels: Sequence[str]) -> str:
+    return labels[crc32(text.encode("utf-8", "replace")) % len(labels)]
+
+
+def reply(task: str, found: Sequence[Element]) -> str:
+    """One claim for each sentence; labels and ratings by a checksum of the text that they are about."""
+    told: dict[str, list[str]] = {}
+    for element in found:
+        told.setdefault(element.tag, []).append(element.text)
+    if task == "extract":
+        sentences = [text for piece in re.findall(r"[^.<>]+\.", told["response"][0]) if (text := piece.strip())]
+        return json.dumps({"sentences": [{"text": text, "claims": [text]} for text in sentences]})
+    if task == "inform":
+        return json.dumps({"ratings": [crc32(claim.encode()) % 5 + 1 for claim in told["claim"]]})
+    if task == "checklist":
+        return json.dumps({"labels": [pick(item, LABELS[task]) for item in told["item"]]})
+    return json.dumps({"label": pick(told["claim" if task == "verify" else "response"][0], LABELS[task])})
+
+
+def responses(count: int, claims: int = 4, thinking: bool = True) -> list[dict[str, Any]]:
+    """Rows for all five methods, no two with a claim in common."""
+    rows = []
+    for number in range(count):
+        said = [f"Fact {number} of part {part} is {(number * 7 + part * 3) % 90}." for part in range(claims)]
+        half = claims // 2 if thinking else 0
+        think = f"<think>{' '.join(said[:half])}</think>" if half else ""
+        rows.append(
+            {
+                "id": f"r{number}",
+                "question": f"What about {number}?",
+                "response": f"{think}<answer>{' '.join(said[half:])}</answer>",
+                "answers": [f"Fact {number}"],
+                "passages": [{"title": f"Page {number}", "text": f"Fact {number} is known."}, f"A text about {number}."],
+                "checklist": [f"Item {number}.", f"Other item {number}."],
+            }
+        )
+    return rows
+
+
+def write(path: Path, rows: Iterable[Mapping[str, Any] | str]) -> Path:
+    """JSONL; a text stands for itself."""
+    lines = [row if isinstance(row, str) else json.dumps(row) for row in rows]
+    path.write_text("".join(f"{line}\n" for line in lines))
+    return path
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]

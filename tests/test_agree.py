@@ -1,0 +1,117 @@
+"""Agreement of two feedback files, with numbers worked by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.score_helpers import write
+from workbench.cli import main
+from workbench.score.agree import agreement, compare
+from workbench.types import WorkbenchError
+
+LABEL = st.sampled_from(["correct", "vague", "wrong"])
+
+
+def row(name: str, claims: list[tuple[str, str]], **more: Any) -> dict[str, Any]:
+    return {"id": name, "response": "X.", "claims": [{"text": text, "label": label} for text, label in claims], **more}
+
+
+def test_accuracy_kappa_and_scores_by_hand() -> None:
+    # 10 claims: both correct 4, both wrong 3, correct→wrong 2, wrong→correct 1.
+    pairs = [("correct", "correct")] * 4 + [("wrong", "wrong")] * 3 + [("correct", "wrong")] * 2 + [("wrong", "correct")]
+    found = compare(pairs)
+    assert (found["n"], found["accuracy"]) == (10, 0.7)
+    # chance: correct .6·.5 + wrong .4·.5 = .5; κ = (.7 − .5) / .5
+    assert found["kappa"] == pytest.approx(0.4)
+    assert found["labels"]["correct"] == {
+        "first": 6, "second": 5, "precision": 0.8, "recall": pytest.approx(2 / 3, abs=1e-6),
+        "f1": pytest.approx(8 / 11, abs=1e-6),
+    }  # fmt: skip
+    assert found["labels"]["wrong"]["precision"] == 0.6
+    assert found["labels"]["wrong"]["recall"] == 0.75
+    assert {"first": "correct", "second": "wrong", "n": 2} in found["confusion"]
+
+
+def test_what_is_not_defined_is_none() -> None:
+    assert compare([])["kappa"] is compare([])["accuracy"] is None
+    same = compare([("vague", "vague")] * 3)
+    assert (same["accuracy"], same["kappa"]) == (1.0, None)
+    never = compare([("wrong", "correct"), ("correct", "correct")])["labels"]["wrong"]
+    assert (never["precision"], never["recall"], never["f1"]) == (None, 0.0, 0.0)
+
+
+@given(st.lists(st.tuples(LABEL, LABEL), min_size=1))
+def test_kappa_is_symmetric_and_at_most_one(pairs: list[tuple[str, str]]) -> None:
+    found, turned = compare(pairs), compare([(b, a) for a, b in pairs])
+    assert found["accuracy"] == turned["accuracy"]
+    assert (found["kappa"] is None) == (turned["kappa"] is None)
+    if found["kappa"] is not None:
+        assert found["kappa"] == pytest.approx(turned["kappa"], abs=1e-5)
+        assert found["kappa"] <= 1
+        assert (found["kappa"] == 1) == (found["accuracy"] == 1)
+
+
+def test_claims_are_matched_by_id_then_by_text_and_the_rest_is_counted(tmp_path: Path) -> None:
+    first = [
+        row("a", [("Ada paints", "correct"), ("Ada sings", "wrong"), ("Only here", "vague")], outcome="correct"),
+        row("b", [], outcome="uncertain"),
+        row("gone", [("x", "correct")]),
+    ]
+    second = [
+        row("b", [], outcome="incorrect"),
+        row("a", [("Ada sings", "vague"), ("  ada PAINTS ", "correct"), ("Only there", "vague")], outcome="correct"),
+        row("new", []),
+        {"id": "b", "response": 3},
+    ]
+    found = agreement(write(tmp_path / "a.jsonl", first), write(tmp_path / "b.jsonl", second))
+    assert found["rows"] == 2
+    assert (found["claims"]["n"], found["claims"]["accuracy"]) == (2, 0.5)
+    assert (found["outcomes"]["n"], found["outcomes"]["accuracy"]) == (2, 0.5)
+    assert found["excluded"] == {"only_first": 1, "only_second": 1, "unreadable": 1, "claims": 2, "failed": 0}
+    assert "items" not in found
+
+
+def test_the_same_claim_twice_is_matched_twice(tmp_path: Path) -> None:
+    first = write(tmp_path / "a.jsonl", [row("a", [("x", "correct"), ("x", "wrong")])])
+    second = write(tmp_path / "b.jsonl", [row("a", [("y", "vague"), ("x", "correct"), ("x", "correct")])])
+    found = agreement(first, second)
+    assert found["claims"]["n"] == 2
+    assert found["excluded"]["claims"] == 1
+
+
+def test_failed_verdicts_are_left_out_and_counted(tmp_path: Path) -> None:
+    error = {"stage": "judge", "kind": "timeout", "message": "no reply", "raw": ""}
+    failing = {
+        "id": "a", "response": "X.", "claims": [{"text": "x"}, {"text": "y"}], "sentences": [],
+        "verdicts": [
+            {"target": "claim:0", "aspect": "fact", "label": None, "error": error}, {"target": "claim:1", "label": "wrong"},
+        ],
+    }  # fmt: skip
+    first = write(tmp_path / "a.jsonl", [row("a", [("x", "correct"), ("y", "wrong")])])
+    found = agreement(first, write(tmp_path / "b.jsonl", [failing]))
+    assert (found["claims"]["n"], found["excluded"]["failed"]) == (1, 1)
+
+
+def test_files_about_different_responses_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(WorkbenchError, match="no response id in common"):
+        agreement(write(tmp_path / "a.jsonl", [row("a", [])]), write(tmp_path / "b.jsonl", [row("b", [])]))
+
+
+def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first = write(tmp_path / "a.jsonl", [row("a", [("x", "correct"), ("y", "wrong")])])
+    second = write(tmp_path / "b.jsonl", [row("a", [("x", "correct"), ("y", "correct")])])
+    for arguments in (["--json"], []):
+        with pytest.raises(SystemExit) as exit:
+            main(["agree", str(first), str(second), *arguments])
+        assert exit.value.code == 0
+        out = capsys.readouterr().out
+        if arguments:
+            assert json.loads(out)["claims"]["accuracy"] == 0.5
+        else:
+            assert "claims: n 2, accuracy 0.500, kappa 0.000" in out

@@ -1,0 +1,46 @@
+"""What each judge can do, by name, and that the methods find what they ask for."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from tests.test_verify_judged import Scripted
+from workbench.checks import Checks, judge_checks, local_checks, world_checks
+from workbench.recipes import METHODS, checks_needed, method_configs
+from workbench.types import Response, WorkbenchError
+from workbench.world import load_world
+
+NAMES = {"fact", "outcome", "checklist", "claim_checklist", "reasoning"}
+
+
+@pytest.fixture(scope="module")
+def world() -> Checks:
+    return world_checks(load_world(0, 0.1))
+
+
+def test_world_and_model_judges_can_do_what_every_method_needs(world: Checks) -> None:
+    judged = judge_checks(Scripted(lambda task, told: {"sentences": []}))
+    needed = set(checks_needed(method_configs(METHODS)))
+    for checks in (world, judged):
+        assert set(checks.verify) == NAMES >= needed
+
+
+def test_only_a_model_reads_in_a_single_pass(world: Checks) -> None:
+    judge = Scripted(lambda task, told: {"sentences": []})
+    checks = judge_checks(judge, mode="single_pass")
+    assert checks.single_pass is checks.extract is not None
+    assert judge_checks(judge).single_pass is not judge_checks(judge).extract
+    assert world.single_pass is None
+    response = Response("r", load_world(0, 0.1).questions("test")[0], "A claim is here.")
+    assert checks.extract([response])[0].error is None
+    assert [prompt.task for prompt in judge.batches[0]] == ["single_pass"]
+
+
+def test_without_the_local_model_s_libraries_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith("workbench.verifier")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "workbench.verifier", None)
+    with pytest.raises(WorkbenchError, match=r"pip install 'factuality-workbench\[dense\]'"):
+        local_checks()

@@ -1,0 +1,176 @@
+"""The benchmark against people's labels: readers and arithmetic on rows written here, and on slices where there are any."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks.human import answers, claims, spans, stats, verdicts
+from benchmarks.human_labels import cell, table
+from workbench.types import Claim, Feedback, Passage, Question, Response, Verdict
+
+ROOT = Path(__file__).resolve().parent.parent
+ONES = np.ones(4)
+
+
+def write(path: Path, rows: list[Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def test_balanced_accuracy_is_the_mean_recall() -> None:
+    gold, said = np.array([True, True, True, False]), np.array([True, False, False, False])
+    assert stats.balanced(gold, said, ONES) == pytest.approx((1 / 3 + 1) / 2)
+    assert np.isnan(stats.balanced(gold, said, np.array([1.0, 1.0, 1.0, 0.0])))  # a resample without the second class
+
+
+def test_auroc_counts_ordered_pairs_and_weights_them() -> None:
+    gold, score = np.array([True, True, False, False]), np.array([0.9, 0.5, 0.5, 0.1])
+    assert stats.auroc(gold, score)(ONES) == pytest.approx(3.5 / 4)
+    assert stats.auroc(gold, score)(np.array([0.0, 1.0, 1.0, 0.0])) == pytest.approx(0.5)
+
+
+def test_ece_is_the_gap_in_each_bin() -> None:
+    assert stats.ece(np.array([0.95, 0.95, 0.15, 0.15]), np.array([1, 0, 0, 0]), ONES) == pytest.approx(0.5 * 0.45 + 0.5 * 0.15)
+
+
+def test_f1_is_over_all_rows_together() -> None:
+    measured = stats.precision_recall_f1(np.array([1.0, 0.0]), np.array([2.0, 0.0]), np.array([1.0, 3.0]))
+    values = {name: statistic(np.ones(2)) for name, statistic in measured.items()}
+    assert values == {"precision": 0.5, "recall": 0.25, "f1": pytest.approx(1 / 3)}
+    assert measured["f1"](np.array([0.0, 1.0])) == 0.0 and np.isnan(measured["precision"](np.array([0.0, 1.0])))
+
+
+def test_interval_resamples_whole_groups() -> None:
+    right = np.array([1.0] * 50 + [0.0] * 50)
+    by_row = stats.interval(lambda w: stats.accuracy(right, w), list(range(100)), 0)
+    by_half = stats.interval(lambda w: stats.accuracy(right, w), ["a"] * 50 + ["b"] * 50, 0)
+    assert by_row["value"] == by_half["value"] == 0.5
+    assert (by_half["low"], by_half["high"]) == (0.0, 1.0)  # two groups: all of one, or all of the other
+    assert 0.35 < (by_row["low"] or 0) < 0.5 < (by_row["high"] or 0) < 0.65
+
+
+def test_wilson_interval_at_zero_is_not_empty() -> None:
+    found = stats.wilson(0, 10)
+    assert (found["value"], found["low"]) == (0.0, 0.0) and found["high"] == pytest.approx(0.2775, abs=1e-4)
+    assert stats.wilson(0, 0)["value"] is None
+
+
+def test_claims_are_matched_one_to_one_best_first() -> None:
+    ours = [Counter("ada was born in london".split()), Counter("ada was born".split())]
+    theirs = [Counter("ada was born in london".split())]
+    assert claims.pairs(ours, theirs, 0.6) == {0: 0}  # the second one's F1 is .75, but the fact is taken
+    assert claims.pairs(ours[1:], theirs, 0.6) == {0: 0} and claims.pairs(ours[1:], theirs, 0.8) == {}
+
+
+def test_biographies_are_read_with_their_facts(tmp_path: Path) -> None:
+    fact = {"text": "Ada was born in London.", "label": "S"}
+    done = {"text": "Ada was born in London.", "human-atomic-facts": [fact]}
+    rows = [
+        {"input": "Tell me.", "topic": "Ada", "output": "Ada was born in London.", "annotations": [done, {"text": "Ha!"}]},
+        {"input": "Tell me.", "topic": "Bo", "output": "I do not know.", "annotations": None},
+    ]
+    write(tmp_path / "factscore_human" / "M.jsonl", rows)
+    ada, bo = claims.read(tmp_path)
+    assert ada.facts == (("Ada was born in London.", "S"),) and not ada.declined
+    assert bo.facts == () and bo.declined
+    measured = claims.measure(tmp_path, None, 0)
+    assert measured["responses"] == 1 and measured["rules"]["F1 ≥ 0.75"]["recall"]["value"] == 1.0
+
+
+def test_claims_of_factcheck_gpt_have_all_their_evidence(tmp_path: Path) -> None:
+    sentence = {"claims": ["A.", "B."], "auto_evidence": [["one", "two"], []], "claims_factuality_label": [False, "unknown"]}
+    write(tmp_path / "factcheck_gpt" / "factcheck-GPT-benchmark.jsonl", [{"prompt": "q", "sentences": {"sentence1": sentence}}])
+    assert verdicts.factcheck_claims(tmp_path) == [verdicts.Pair("A.", ("one", "two"), 1, "q")]
+
+
+def test_retrieved_evidence_holds_the_gold_evidence_once(tmp_path: Path) -> None:
+    extracts = [{"text": "one", "section_header": "x"}, {"text": "two", "section_header": "x"}]
+    row = {
+        "text": "A.",
+        "label": "REFUTES",
+        "wikipedia_page": "P",
+        "retrieved_evidence": extracts,
+        "gold_evidence": extracts[:1],
+    }
+    write(tmp_path / "fool_me_twice" / "dev.jsonl", [row])
+    [pair] = verdicts.fool_me_twice_retrieved(tmp_path)
+    assert pair.passages == (Passage("0", "P", "one"), Passage("1", "P", "two")) and pair.label == 1
+
+
+def test_overlap_is_the_share_of_the_claims_words() -> None:
+    assert verdicts.overlap("The bridge is red", ["the bridge", "is green"]) == pytest.approx(0.75)
+    assert verdicts.overlap("Ada", [Passage("1", "Ada", "She wrote.")]) == 1.0
+
+
+def test_marks_leave_white_space_out() -> None:
+    assert spans.mask("ab cd", [(1, 4)]).tolist() == [False, True, False, True, False]
+
+
+def test_tokens_are_found_in_order() -> None:
+    assert spans.token_spans("to go to", ["to", "go", "TO", "to"]) == [(0, 2), (3, 5), None, (6, 8)]
+
+
+def test_errors_are_where_the_bad_claims_are() -> None:
+    text = "It is red. It is tall and old."
+    found = (
+        Claim(0, "It is red.", sentence=0, span=(0, 9)),
+        Claim(1, "It is tall", sentence=1, span=(11, 21)),
+        Claim(2, "It is old", sentence=1, span=(11, 29)),
+    )
+    labels = (("correct", 0.9), ("wrong", 0.2), ("vague", 0.5))
+    verdicts_ = tuple(Verdict(f"claim:{n}", "fact", label, p) for n, (label, p) in enumerate(labels))
+    row = Feedback(Response("1", Question("q", "?"), text), ((0, 10), (11, 30)), found, verdicts_)
+    assert spans.claim_spans(row, spans.WRONG) == [(11, 21)]
+    assert spans.sentence_spans(row, spans.UNSUPPORTED) == [(11, 30)]
+    suspicion = spans.suspicion(row)
+    assert (suspicion[0], suspicion[9], suspicion[12], suspicion[25]) == (pytest.approx(0.1), 0, 0.8, 0.5)
+    assert spans.mostly([(0, 10), (11, 30)], spans.mask(text, [(0, 7)])) == [(0, 10)]
+
+
+def test_squads_exact_match() -> None:
+    em, contains = answers.MATCHERS["squad_em"], answers.MATCHERS["contains"]
+    assert em("The  Beatles!", ["beatles"], "") and not em("the Beatles band", ["beatles"], "")
+    assert contains("the Beatles band", ["Beatles"], "") and not contains("beat", ["Beatles"], "")
+
+
+def test_matching_counts_each_judgement() -> None:
+    rows = [
+        answers.Judged("q1", ("1907",), "in 1907", "definitely correct"),
+        answers.Judged("q1", ("1907",), "1908", "definitely incorrect"),
+        answers.Judged("q2", ("Lyon",), "France", "possibly correct"),
+    ]
+    found = answers.measure_matching(rows, 0)
+    assert [found["contains"]["accepted"][said]["value"] for said in answers.JUDGEMENTS] == [1.0, 0.0, 0.0]
+    assert found["contains"]["agreement"]["value"] == 1.0 and found["squad_em"]["agreement"]["value"] == 0.5
+
+
+def test_cells_of_the_table() -> None:
+    assert cell({"value": 0.5, "low": 0.4, "high": 0.61}) == "0.50 [0.40, 0.61]"
+    assert cell({"value": None, "low": None, "high": None}) == "–"
+
+
+def test_stored_results_are_of_the_shipped_verifier_and_make_a_table() -> None:
+    results = json.loads((ROOT / "benchmarks" / "results" / "human_labels.json").read_text(encoding="utf-8"))
+    adapter = (ROOT / "data" / "verifier" / "adapter.safetensors").read_bytes()
+    assert results["verifier"]["sha256"] == hashlib.sha256(adapter).hexdigest()
+    assert results["limit"] is None
+    lines = table(results).split("\n\n")[0].splitlines()
+    assert {line.count("|") for line in lines} == {6} and len(lines) > 20
+
+
+def test_slices_are_in_the_form_the_readers_expect(slices: Path) -> None:
+    assert all(data.read(slices) for data in verdicts.SETS.values())
+    for read in spans.SETS.values():
+        marked = read(slices)
+        assert all(0 <= start < end <= len(one.response.text) for one in marked for start, end in one.spans)
+        assert any(one.spans for one in marked)
+    found = answers.measure_abstention(slices, 5)
+    assert found["SelfAware, gold answers (should be 0)"]["value"] == 0.0
+    assert len(answers.efficientqa(slices)) > 500

@@ -1,0 +1,461 @@
+"""Scoring a file: rows in and out, replay, resuming, what is refused, and what is reported."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import re
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.score_helpers import read, write
+from workbench.cli import main
+from workbench.score import Options, estimate_file, score_file
+from workbench.score.ahead import ahead
+from workbench.score.shared import Shared
+from workbench.store import Store, iter_feedback, read_questions, table
+from workbench.types import Cost, Prompt, Reply, WorkbenchError
+from workbench.world import load_world
+from workbench.world.render import biography
+
+Cli = Callable[..., tuple[int, str, str]]
+
+SAID = {
+    "id": "a",
+    "question": "Who is Ada?",
+    "response": "Ada is a painter. She was born in Rome.",
+    "claims": [
+        {"text": "Ada is a painter", "label": "correct", "informativeness": 5},
+        {"text": "Ada was born in Rome", "label": "wrong", "informativeness": 4},
+    ],
+    "outcome": "correct",
+}
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
+    def call(*arguments: object) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as exit:
+            main(list(map(str, arguments)))
+        assert isinstance(exit.value.code, int)
+        out, err = (re.sub(r"\x1b\[[\d;]*m", "", text) for text in capsys.readouterr())
+        return exit.value.code, out, err
+
+    return call
+
+
+def world_rows(count: int, thinking: bool = False) -> list[dict[str, Any]]:
+    """Biographies of the world, true in all they say, asked for in the world's own words."""
+    world, rng = load_world(), random.Random(0)
+    rows = []
+    for number, question in enumerate(world.questions("test", ["biography"])[:count]):
+        text = biography(list(world.by[question.title].values()), "en", rng, "It")
+        rows.append({"id": number, "question": question.text, "response": f"<think>Hm?</think>{text}" if thinking else text})
+    return rows
+
+
+def options(folder: Path, rows: list[Any], **more: Any) -> Options:
+    return Options(write(folder / "in.jsonl", rows), folder / "out" / "f.jsonl", **more)
+
+
+def test_the_world_scores_its_own_biographies(tmp_path: Path) -> None:
+    chosen = options(tmp_path, world_rows(12), judge="world", method="rlfh")
+    summary = score_file(chosen)
+    assert (summary["status"], summary["rows"], summary["failed"], summary["malformed"]) == ("done", 12, 0, 0)
+    assert set(summary["labels"]) == {"correct"}
+    rows = read(chosen.out)
+    assert [row["id"] for row in rows] == [str(number) for number in range(12)]
+    assert all(row["schema"] == 1 and row["tokens"]["source"] == "words" for row in rows)
+    assert all(len(row["claims"]) == 6 and row["rewards"]["rlfh"]["value"] > 0 for row in rows)
+    assert all(
+        math.isclose(sum(row["rewards"]["rlfh"]["tokens"]), row["rewards"]["rlfh"]["value"], abs_tol=1e-9) for row in rows
+    )
+    questions = read_questions(chosen.out.parent)
+    assert all(questions[row["question_id"]].kind == "biography" for row in rows)
+    assert len(table(chosen.out)) == 12
+
+
+def test_shorthand_is_paid_without_a_judge_as_worked_by_hand(tmp_path: Path) -> None:
+    chosen = options(tmp_path, [SAID], method="all")
+    summary = score_file(chosen)
+    [row] = read(chosen.out)
+    # RLFH: 1·|1.3| at "painter" and −2·|1.2| at "Rome"; log(1 + 1.3) and log(1 + 1.2) at the ends of the sentences.
+    assert row["rewards"]["rlfh"]["value"] == pytest.approx(1.3 - 2.4 + math.log(2.3) + math.log(2.2))
+    assert row["rewards"]["rlfh"]["tokens"] == pytest.approx([0, 0, 0, 1.3 + math.log(2.3), 0, 0, 0, 0, -2.4 + math.log(2.2)])
+    assert row["rewards"]["truthrl"]["value"] == 1.0
+    assert [claim["end"] for claim in row["claims"]] == [len("Ada is a painter"), len(SAID["response"]) - 1]
+    assert {verdict["by"] for verdict in row["verdicts"]} == {"given"}
+    assert (summary["failed"], summary["cost"]["calls"]) == (0, 0)
+
+
+def test_a_feedback_file_is_replayed_with_other_settings(tmp_path: Path) -> None:
+    first = options(tmp_path, world_rows(3), judge="world", method="rlfh")
+    score_file(first)
+    second = Options(first.out, tmp_path / "again" / "g.jsonl", method="rlfh", overrides=["rlfh.alpha=2", "rlfh.beta=0"])
+    score_file(second)
+    for before, after in zip(read(first.out), read(second.out), strict=True):
+        assert after["rewards"]["rlfh"]["value"] == pytest.approx(2 * before["rewards"]["rlfh"]["parts"]["truth"])
+        assert {**after, "rewards": {}} == {**before, "rewards": {}}
+    assert read_questions(second.out.parent) == read_questions(first.out.parent)
+    assert [f.response.question.title for f in iter_feedback(second.out)] == [
+        f.response.question.title for f in iter_feedback(first.out)
+    ]
+
+
+def test_rewards_of_other_methods_stay(tmp_path: Path) -> None:
+    first = options(tmp_path, [SAID], method="truthrl")
+    score_file(first)
+    second = Options(first.out, tmp_path / "again" / "g.jsonl", method="forag")
+    score_file(second)
+    assert set(read(second.out)[0]["rewards"]) == {"truthrl", "forag"}
+
+
+def test_method_none_gives_claims_and_verdicts_alone(tmp_path: Path) -> None:
+    chosen = options(tmp_path, world_rows(2), judge="world", method="none")
+    assert score_file(chosen)["failures"] == {}
+    for row in read(chosen.out):
+        assert row["rewards"] == {}
+        assert {verdict["aspect"] for verdict in row["verdicts"]} == {"fact", "checklist"}
+
+
+def test_methods_that_a_row_gives_nothing_for_are_unscored_and_the_row_has_not_failed(tmp_path: Path) -> None:
+    chosen = options(tmp_path, world_rows(2, thinking=True), judge="world")
+    summary = score_file(chosen)
+    assert (summary["status"], summary["failed"]) == ("done", 0)
+    for row in read(chosen.out):
+        assert row["rewards"]["truthrl"]["value"] is None
+        assert row["rewards"]["truthrl"]["error"]["kind"] == "no_gold"
+        assert row["rewards"]["rlfh"]["value"] is not None
+
+
+def test_a_method_without_what_it_needs_fails_its_rows(tmp_path: Path, cli: Cli) -> None:
+    chosen = options(tmp_path, world_rows(2), judge="world", method="truthrl")
+    code, out, _ = cli("score", "--in", chosen.source, "--out", chosen.out, "--judge", "world", "--method", "truthrl",
+                       "--max-failed", 1, "--json")  # fmt: skip
+    summary = json.loads(out)
+    assert (code, summary["failed"], summary["rewards"]["truthrl"]["unscored"]) == (3, 2, 2)
+
+
+def test_resuming_adds_only_what_is_missing(tmp_path: Path) -> None:
+    rows = world_rows(6)
+    chosen = options(tmp_path, rows[:4], judge="world", method="rlfh")
+    score_file(chosen)
+    before = chosen.out.read_bytes()
+    options(tmp_path, rows)  # the input has grown
+    summary = score_file(chosen)
+    assert (summary["earlier"], summary["rows"]) == (4, 6)
+    assert chosen.out.read_bytes().startswith(before)
+    assert [row["id"] for row in read(chosen.out)] == [str(number) for number in range(6)]
+
+
+def test_a_last_line_that_was_cut_off_is_repaired_and_its_row_scored_again(tmp_path: Path) -> None:
+    chosen = options(tmp_path, world_rows(5), judge="world", method="rlfh")
+    score_file(chosen)
+    whole = chosen.out.read_bytes()
+    chosen.out.write_bytes(whole[:-300])
+    with pytest.warns(UserWarning, match="unfinished last line"):
+        assert score_file(chosen)["earlier"] == 4
+    assert chosen.out.read_bytes() == whole
+
+
+def test_failed_rows_are_tried_again(tmp_path: Path) -> None:
+    rows = world_rows(3)
+    chosen = options(tmp_path, [*rows[:2], {**rows[2], "response": "Napoleon was an emperor."}], judge="world", max_failed=1.0)
+    chosen = replace(chosen, method="truthrl")
+    assert score_file(chosen)["failed"] == 3  # no gold answers
+    assert [row["id"] for row in read(chosen.out)] == ["0", "1", "2"]
+    given = [{**row, "answers": ["x"]} for row in read(chosen.source)]
+    write(chosen.source, given)
+    summary = score_file(chosen)
+    assert (summary["earlier"], summary["failed"], summary["rows"]) == (0, 0, 3)
+    assert sorted(row["id"] for row in read(chosen.out)) == ["0", "1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "named"),
+    [
+        ({"method": "forag"}, "method"),
+        ({"overrides": ["rlfh.alpha=2"]}, "rlfh.alpha is 1.0, not 2.0"),
+        ({"tokenizer": "words"}, "tokenizer"),
+        ({"columns": {"title": "page"}}, "columns.title"),
+    ],
+)
+def test_other_settings_are_refused_with_the_remedy(tmp_path: Path, changed: dict[str, Any], named: str) -> None:
+    chosen = options(tmp_path, world_rows(2), judge="world", method="rlfh")
+    score_file(chosen)
+    before = chosen.out.read_bytes()
+    with pytest.raises(WorkbenchError, match=re.escape(named)) as refused:
+        score_file(replace(chosen, **changed))
+    assert "--overwrite" in str(refused.value)
+    assert chosen.out.read_bytes() == before
+    assert score_file(replace(chosen, **changed, overwrite=True))["earlier"] == 0
+
+
+def test_another_response_under_the_same_id_is_refused(tmp_path: Path) -> None:
+    rows = world_rows(2)
+    chosen = options(tmp_path, rows, judge="world", method="rlfh")
+    score_file(chosen)
+    write(chosen.source, [rows[0], {**rows[1], "response": "It is another."}])
+    with pytest.raises(WorkbenchError, match="another response for the id '1'"):
+        score_file(chosen)
+
+
+def test_a_file_of_someone_else_is_not_overwritten(tmp_path: Path) -> None:
+    chosen = options(tmp_path, [SAID])
+    chosen.out.parent.mkdir()
+    chosen.out.write_text('{"mine": 1}\n')
+    with pytest.raises(WorkbenchError, match="was not written by"):
+        score_file(chosen)
+    assert chosen.out.read_text() == '{"mine": 1}\n'
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"judge": "gpt"}, "no judge 'gpt'"),
+        ({"judge": "http://127.0.0.1:1/v1"}, "--model NAME"),
+        ({"model": "m"}, "--judge URL"),
+        ({"method": "rlfhf"}, "no method 'rlfhf'"),
+        ({"overrides": ["rlfh.alfa=1"]}, "no field 'alfa'"),
+        ({"method": "none", "overrides": ["rlfh.alpha=1"]}, "--method"),
+        ({"passages": Path("a"), "store": "b"}, "choose one"),
+        ({"passages": Path("nowhere")}, "no file 'nowhere'"),
+        ({"tokenizer": "./nowhere"}, "tokenizer './nowhere'"),
+        ({"source": Path("nowhere")}, "--in FILE"),
+        ({"out": Path("f.json")}, ".jsonl"),
+    ],
+)
+def test_what_cannot_work_is_refused_before_anything_is_written(tmp_path: Path, changed: dict[str, Any], message: str) -> None:
+    chosen = options(tmp_path, [SAID])
+    with pytest.raises(WorkbenchError, match=re.escape(message)) as refused:
+        score_file(replace(chosen, **changed))
+    assert "\n" not in str(refused.value)
+    assert not chosen.out.exists()
+
+
+def test_the_input_is_not_its_own_output(tmp_path: Path) -> None:
+    source = write(tmp_path / "in.jsonl", [SAID])
+    with pytest.raises(WorkbenchError, match="same file"):
+        score_file(Options(source, source))
+    assert read(source) == [SAID]
+
+
+def test_a_judge_without_evidence_is_refused(tmp_path: Path) -> None:
+    chosen = options(tmp_path, world_rows(2), judge="http://127.0.0.1:1/v1", model="m")
+    with pytest.raises(WorkbenchError, match="--passages FILE or --store NAME"):
+        score_file(chosen)
+    with pytest.raises(WorkbenchError, match="--passages FILE or --store NAME"):
+        estimate_file(chosen)
+
+
+BAD: list[tuple[Any, str]] = [
+    ({"id": "b", "question": "Who?"}, 'no "response"'),
+    ("not json", "not JSON"),
+    ('{"id": "t", "resp', "not JSON"),
+    ("[1]", "not a JSON object"),
+    ({**SAID, "response": "again"}, "the id 'a' stands in an earlier row"),
+    ({"id": "d", "response": "X.", "claims": [{"text": "X", "label": "Incorrect"}]}, '"label"'),
+    ({"question": "q", "response": "X."}, 'no "id"'),
+    ({"id": True, "question": "q", "response": "X."}, '"id"'),
+    ({"id": "e", "response": 7, "claims": []}, '"response" is not a text'),
+    ({"id": "f", "question": ["q"], "response": "X."}, '"question" is not a text'),
+    ({"id": "g", "question": "q", "response": "X.", "passages": [3]}, "passage"),
+    ({"id": "h", "question": "q", "response": "X.", "answers": [3]}, '"answers"'),
+    ({"id": "i", "response": "X.", "claims": [{"text": "X", "label": "wrong", "informativeness": 6}]}, "informativeness"),
+    ({"id": "j", "response": "X.", "claims": [], "outcome": "right"}, "'right'"),
+    ({"id": "k", "response": "X.", "claims": [], "verdicts": [{"target": "claim:3", "label": "wrong"}]}, "claim:3"),
+    ({"id": "l", "response": "X.", "claims": [{"text": "X", "span": [0, 9]}], "verdicts": []}, "span"),
+    ({"id": "m", "response": "X.", "claims": [{"text": "X", "sentence": 9}], "verdicts": []}, "sentence"),
+    ({"id": "n", "response": "X.", "claims": [], "tokens": {"offsets": [[0, 99]]}}, "offsets"),
+    ({"id": "o", "response": "X.", "claims": [], "finish": "eos"}, '"finish"'),
+    ({"id": "p", "response": "X.", "claims": [], "verdicts": [{"target": "response", "p": 2}]}, "p of 'response'"),
+    ({"id": "q", "response": "X.", "claims": "none"}, '"claims"'),
+    ({"id": "r", "response": "X.", "claims": [], "rewards": {"x": 1}}, '"rewards"'),
+]
+
+
+def test_malformed_rows_are_named_by_line_and_the_rest_goes_on(tmp_path: Path, cli: Cli) -> None:
+    good = {"id": "z", "response": "I do not know.", "claims": [], "outcome": "uncertain"}
+    source = write(tmp_path / "in.jsonl", [SAID, *(bad for bad, _ in BAD), "", good])
+    out = tmp_path / "out.jsonl"
+    code, printed, err = cli("score", "--in", source, "--out", out, "--method", "rlfh", "--json")
+    summary = json.loads(printed)
+    assert (code, summary["malformed"], summary["duplicates"], summary["rows"]) == (3, len(BAD), 1, 2)
+    for line, (problem, (_, message)) in enumerate(zip(summary["problems"], BAD, strict=True), start=2):
+        assert problem["line"] == line
+        assert message in problem["problem"]
+    assert f"{source}:2: " in err and f"{len(BAD) - 10} more rows" in err
+    assert [row["id"] for row in read(out)] == ["a", "z"]
+
+
+def test_a_file_in_which_no_row_can_be_scored_is_refused(tmp_path: Path, cli: Cli) -> None:
+    [known] = world_rows(1)
+    source = write(tmp_path / "in.jsonl", [{"id": 1, "prompt": known["question"], "output": known["response"]}])
+    code, out, err = cli("score", "--in", source, "--out", tmp_path / "out.jsonl", "--judge", "world")
+    assert (code, out) == (2, "")
+    assert "the row has id, prompt, output" in err and "--map" in err
+    assert not (tmp_path / "out.jsonl").exists()
+    code, _, _ = cli("score", "--in", source, "--out", tmp_path / "out.jsonl", "--judge", "world", "--method", "none",
+                     "--map", "question=prompt, response=output")  # fmt: skip
+    assert code == 0
+    code, _, err = cli("score", "--in", source, "--out", tmp_path / "x.jsonl", "--map", "reply=output")
+    assert code == 2 and "the fields are" in err
+
+
+def test_parquet_is_read_as_jsonl_is(tmp_path: Path) -> None:
+    import pandas as pd
+
+    rows = world_rows(3)
+    pd.DataFrame(rows).to_parquet(tmp_path / "in.parquet")
+    chosen = options(tmp_path, rows, judge="world", method="rlfh")
+    score_file(chosen)
+    other = Options(tmp_path / "in.parquet", tmp_path / "p" / "f.jsonl", judge="world", method="rlfh")
+    score_file(other)
+    assert read(other.out) == read(chosen.out)
+
+
+def test_more_failures_than_allowed_stop_it_and_it_can_be_taken_up(tmp_path: Path, cli: Cli) -> None:
+    wrong = [{"id": n, "question": "Who was Napoleon?", "response": "Napoleon was born in Ajaccio."} for n in range(300)]
+    source, out = write(tmp_path / "in.jsonl", wrong), tmp_path / "out.jsonl"
+    command = ["score", "--in", source, "--out", out, "--judge", "world", "--method", "rlfh", "--json"]
+    code, printed, _ = cli(*command)
+    stopped = json.loads(printed)
+    assert (code, stopped["status"]) == (4, "too_many_failures")
+    assert stopped["rows"] == stopped["failed"] == 128  # it did not go on
+    assert all(verdict["label"] is None for row in read(out) for verdict in row["verdicts"])
+    code, printed, _ = cli(*command, "--max-failed", 1)
+    assert (code, json.loads(printed)["rows"]) == (3, 300)
+    assert sorted(int(row["id"]) for row in read(out)) == list(range(300))
+
+
+def test_the_tokenizer_of_a_model(tmp_path: Path) -> None:
+    from tests.tiny_model import byte_tokenizer
+
+    byte_tokenizer().save_pretrained(tmp_path / "model")
+    chosen = options(tmp_path, [SAID], method="rlfh", tokenizer=str(tmp_path / "model"))
+    score_file(chosen)
+    [row] = read(chosen.out)
+    offsets = row["tokens"]["offsets"]
+    assert row["tokens"]["source"] == "encoded" and len(row["tokens"]["ids"]) == len(offsets) > 9
+    assert (offsets[0][0], offsets[-1][1]) == (0, len(SAID["response"]))
+    assert sum(row["rewards"]["rlfh"]["tokens"]) == pytest.approx(row["rewards"]["rlfh"]["value"])
+
+
+def test_tokens_of_the_row_itself_are_kept(tmp_path: Path) -> None:
+    tokens = {"source": "sampled", "ids": [5, 6], "offsets": [[0, 17], [17, 39]], "logprobs": [-1.0, -2.0]}
+    chosen = options(tmp_path, [{**SAID, "tokens": tokens}], method="rlfh")
+    score_file(chosen)
+    stored = read(chosen.out)[0]["tokens"]
+    assert {name: stored[name] for name in tokens} == tokens
+    words = replace(chosen, tokenizer="words", out=tmp_path / "w" / "f.jsonl")
+    score_file(words)
+    assert read(words.out)[0]["tokens"]["source"] == "words"
+
+
+def test_question_ids_never_come_to_mean_two_things(tmp_path: Path) -> None:
+    rows = [
+        {**SAID, "id": "1", "question_id": "q"},
+        {**SAID, "id": "2", "question_id": "q", "question": "Who was Ada?"},
+        {**SAID, "id": "3"},
+        {**SAID, "id": "4"},
+    ]
+    chosen = options(tmp_path, rows, method="rlfh")
+    score_file(chosen)
+    stored = [feedback.response.question for feedback in iter_feedback(chosen.out)]
+    assert stored[0].id == "q" and stored[1].id.startswith("q-") and stored[2].id == stored[3].id
+    assert [question.text for question in stored] == ["Who is Ada?", "Who was Ada?", "Who is Ada?", "Who is Ada?"]
+    again = replace(chosen, out=chosen.out.with_name("other.jsonl"), method="forag")
+    score_file(again)  # beside the first, in the same record of questions
+    assert [f.response.question for f in iter_feedback(again.out)] == stored
+
+
+def test_the_dry_run_of_a_replay_costs_nothing_and_writes_nothing(tmp_path: Path, cli: Cli) -> None:
+    source = write(tmp_path / "in.jsonl", [SAID])
+    code, out, _ = cli("score", "--in", source, "--out", tmp_path / "o" / "f.jsonl", "--dry-run", "--json", "--price", "1,2")
+    found = json.loads(out)
+    assert (code, found["calls"], found["tokens_in"], found["price"], found["judged"]) == (0, 0, 0, 0.0, 0)
+    assert [path.name for path in tmp_path.iterdir()] == ["in.jsonl"]
+
+
+def test_a_person_reads_tables(tmp_path: Path, cli: Cli) -> None:
+    source = write(tmp_path / "in.jsonl", [SAID])
+    code, out, err = cli("score", "--in", source, "--out", tmp_path / "f.jsonl", "--method", "truthrl")
+    assert code == 0 and "truthrl" in out and "done" in out
+    assert "1/1" in err
+
+
+def test_a_stored_feedback_file_takes_any_name(tmp_path: Path) -> None:
+    chosen = options(tmp_path, world_rows(2), judge="world", method="rlfh")
+    score_file(chosen)
+    found = list(iter_feedback(chosen.out))
+    with Store(tmp_path / "copy" / "g.jsonl") as store:
+        store.append(found)
+    assert list(iter_feedback(tmp_path / "copy" / "g.jsonl")) == found
+    assert sorted(path.name for path in (tmp_path / "copy").iterdir()) == ["g.jsonl", "passages.jsonl", "questions.jsonl"]
+
+
+def test_ahead_keeps_order_and_takes_no_more_than_its_workers() -> None:
+    taken: list[int] = []
+    gate = threading.Event()
+
+    def pieces() -> Any:
+        for number in range(6):
+            taken.append(number)
+            yield number
+
+    def work(number: int) -> int:
+        if number == 0:
+            assert gate.wait(5)
+        return -number
+
+    results = ahead(work, pieces(), 2)
+    threading.Timer(0.05, gate.set).start()
+    assert next(results) == 0
+    assert taken == [0, 1]
+    assert list(results) == [-1, -2, -3, -4, -5]
+    assert list(ahead(lambda n: n + 1, [1, 2, 3], 1)) == [2, 3, 4]
+
+
+def test_ahead_raises_where_the_result_would_stand() -> None:
+    def work(number: int) -> int:
+        if number == 1:
+            raise OSError("full")
+        return number
+
+    results = ahead(work, [0, 1, 2], 2)
+    assert next(results) == 0
+    with pytest.raises(OSError, match="full"):
+        next(results)
+
+
+def test_what_another_thread_asks_is_waited_for() -> None:
+    started, gate = threading.Event(), threading.Event()
+    asked: list[list[str]] = []
+
+    def judge(prompts: Any) -> list[Reply]:
+        asked.append([prompt.text for prompt in prompts])
+        if len(asked) == 1:
+            started.set()
+            assert gate.wait(5)
+        return [Reply(prompt.text.upper(), cost=Cost(calls=1)) for prompt in prompts]
+
+    shared, found = Shared(judge), dict[str, list[Reply]]()
+    a, b, c = (Prompt("verify", text) for text in "abc")
+    first = threading.Thread(target=lambda: found.update(first=shared([a, b])))
+    first.start()
+    assert started.wait(5)
+    second = threading.Thread(target=lambda: found.update(second=shared([b, c, b])))
+    second.start()
+    gate.set()
+    for thread in (first, second):
+        thread.join(5)
+    assert sorted(asked) == [["a", "b"], ["c"]]
+    assert [reply.text for reply in found["second"]] == ["B", "C", "B"]
+    assert [reply.cost for reply in found["second"]] == [Cost(cached=1), Cost(calls=1), Cost(cached=1)]
+    assert [reply.text for reply in shared([a])] == ["A"]  # it is over: asked anew

@@ -1,0 +1,109 @@
+"""Completions logged by TRL and verl become feedback rows that can be scored."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.score_helpers import read, write
+from workbench.cli import main
+from workbench.score import Options, score_file
+from workbench.score.imports import import_completions
+from workbench.store import iter_feedback, read_questions
+from workbench.types import WorkbenchError
+
+TRL: list[dict[str, Any]] = [
+    {"step": 3, "prompt": "Where was Ada born?", "completion": "Paris.", "accuracy": 1.0, "format": 0.5, "advantage": 0.7},
+    {"step": 3, "prompt": "Where was Ada born?", "completion": "Rome.", "accuracy": math.nan, "format": 0.0, "advantage": -0.7},
+    {"step": 3, "prompt": "Who is Bo?", "completion": "", "accuracy": 0.0, "format": 0.0, "advantage": 0.0},
+]
+VERL: list[dict[str, Any]] = [
+    {"input": "Where was Ada born?", "output": "Paris.", "gts": "Paris", "score": 1.0, "step": 7, "acc": True, "pred": "Paris"},
+    {"input": "Where was Ada born?", "output": "Rome.", "gts": "Paris", "score": -1.0, "step": 7, "acc": False, "pred": "Rome"},
+    {"input": "Who is Bo?", "output": "Nobody.", "gts": None, "score": 0.0, "step": 7},
+    {"input": "Name two.", "output": "A and B.", "gts": ["A", "B"], "score": 0.0, "step": 8},
+]
+
+
+def test_trl_parquet(tmp_path: Path) -> None:
+    import pandas as pd
+
+    folder = tmp_path / "completions"
+    folder.mkdir()
+    pd.DataFrame([{**row, "step": 10} for row in TRL]).to_parquet(folder / "completions_00010.parquet")
+    pd.DataFrame(TRL).to_parquet(folder / "completions_00003.parquet")
+    summary = import_completions("trl", folder, tmp_path / "out" / "logged.jsonl")
+    assert (summary["rows"], summary["malformed"]) == (6, 0)
+    assert summary["rewards"] == ["trl:accuracy", "trl:format", "trl:advantage"]
+    rows = list(iter_feedback(tmp_path / "out" / "logged.jsonl"))
+    assert [row.response.step for row in rows] == [3, 3, 3, 10, 10, 10]
+    assert [row.response.sample for row in rows] == [0, 1, 0, 0, 1, 0]
+    assert rows[0].response.group == rows[1].response.group != rows[3].response.group
+    assert len({row.response.id for row in rows}) == 6
+    assert rows[0].rewards["trl:accuracy"].value == 1.0
+    missing = rows[1].rewards["trl:accuracy"]
+    assert missing.value is None and missing.error is not None
+    assert rows[1].response.question.text == "Where was Ada born?"
+    assert len(read_questions(tmp_path / "out")) == 2
+
+
+def test_trl_columns_are_those_that_the_trainer_writes(tmp_path: Path) -> None:
+    """Against the trainer's own code: the names that it puts into its table of completions."""
+    import inspect
+
+    from trl import GRPOTrainer
+
+    source = inspect.getsource(GRPOTrainer)
+    for column in ("step", "prompt", "completion", "advantage"):
+        assert f'"{column}": ' in source
+
+
+def test_trl_conversations(tmp_path: Path) -> None:
+    talk = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Who?"}]
+    row = {"step": 1, "prompt": talk, "completion": [{"role": "assistant", "content": "Ada."}], "r": 1.0}
+    import_completions("trl", write(tmp_path / "c.jsonl", [row]), tmp_path / "out.jsonl")
+    [found] = iter_feedback(tmp_path / "out.jsonl")
+    assert (found.response.question.text, found.response.text) == ("Who?", "Ada.")
+
+
+def test_verl_rollouts_bring_gold_answers(tmp_path: Path) -> None:
+    summary = import_completions("verl", write(tmp_path / "7.jsonl", VERL), tmp_path / "out.jsonl")
+    assert summary["rewards"] == ["verl:score"]
+    rows = list(iter_feedback(tmp_path / "out.jsonl"))
+    assert [row.response.question.answers for row in rows] == [("Paris",), ("Paris",), (), ("A", "B")]
+    assert [row.rewards["verl:score"].value for row in rows] == [1.0, -1.0, 0.0, 0.0]
+    assert [row.response.step for row in rows] == [7, 7, 7, 8]
+
+
+def test_imported_rows_are_judged_when_they_are_scored_and_keep_what_was_logged(tmp_path: Path) -> None:
+    rows = [{**VERL[0]}, {**VERL[1]}]
+    import_completions("verl", write(tmp_path / "7.jsonl", rows), tmp_path / "out.jsonl")
+    summary = score_file(Options(tmp_path / "out.jsonl", tmp_path / "s" / "f.jsonl", method="truthrl", judge="world"))
+    assert summary["outcomes"] == {"correct": 1, "incorrect": 1}
+    for row in read(tmp_path / "s" / "f.jsonl"):
+        assert row["rewards"]["truthrl"]["value"] == row["rewards"]["verl:score"]["value"]
+
+
+def test_bad_rows_are_reported_and_the_rest_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = write(tmp_path / "c.jsonl", [TRL[0], "{", {"step": 1, "prompt": "p"}, TRL[2]])
+    with pytest.raises(SystemExit) as exit:
+        main(["import", "trl", str(source), "--out", str(tmp_path / "out.jsonl"), "--json"])
+    out, err = capsys.readouterr()
+    assert exit.value.code == 3
+    assert (json.loads(out)["rows"], json.loads(out)["malformed"]) == (2, 2)
+    assert f"{source}:2: not JSON" in err and f"{source}:3: no " in err
+
+
+def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(WorkbenchError, match='no "input" or "output"'):
+        import_completions("verl", write(tmp_path / "c.jsonl", TRL), tmp_path / "out.jsonl")
+    assert not (tmp_path / "out.jsonl").exists()
+    with pytest.raises(WorkbenchError, match="cannot read"):
+        import_completions("verl", tmp_path / "nowhere.jsonl", tmp_path / "out.jsonl")
+    import_completions("verl", write(tmp_path / "c.jsonl", VERL), tmp_path / "out.jsonl")
+    with pytest.raises(WorkbenchError, match="there already"):
+        import_completions("verl", tmp_path / "c.jsonl", tmp_path / "out.jsonl")

@@ -1,0 +1,330 @@
+"""Scoring with a judge behind a server: what is asked, what survives its faults, and kills at any moment."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.judge_server import JudgeServer, wait_for
+from tests.score_helpers import read, reply, responses, write
+from workbench.score import Options, estimate_file, score_file
+from workbench.store import read_questions
+from workbench.types import WorkbenchError
+
+ROOT = Path(__file__).resolve().parent.parent
+Verdicts = dict[tuple[str, str, str], dict[str, Any]]  # by row, target and aspect
+
+
+def options(folder: Path, server: JudgeServer, rows: list[dict[str, Any]], **more: Any) -> Options:
+    return Options(write(folder / "in.jsonl", rows), folder / "out" / "f.jsonl", judge=server.url, model="m", **more)
+
+
+def verdicts(path: Path) -> Verdicts:
+    return {(row["id"], one["target"], one["aspect"]): one for row in read(path) for one in row["verdicts"]}
+
+
+def test_all_methods_on_one_claim_record(tmp_path: Path) -> None:
+    with JudgeServer(reply=reply) as server:
+        summary = score_file(options(tmp_path, server, responses(10)))
+        assert (summary["status"], summary["failed"], summary["claims"]) == ("done", 0, 40)
+        # One extraction, rating, outcome and checklist for each response, one verification for each of four claims.
+        assert server.tasks == {"extract": 10, "verify": 40, "inform": 10, "outcome": 10, "checklist": 10}
+        assert summary["cost"]["calls"] == server.requests == 80
+        assert {name: cell["scored"] for name, cell in summary["rewards"].items()} == dict.fromkeys(summary["rewards"], 10)
+    assert len(summary["rewards"]) == 5
+
+
+def test_claims_that_no_method_looks_at_are_not_asked_about(tmp_path: Path) -> None:
+    with JudgeServer(reply=reply) as server:
+        score_file(options(tmp_path, server, responses(3), method="rlfh"))
+        assert server.tasks["verify"] == 6  # of twelve claims; the others are thoughts
+        score_file(options(tmp_path, server, responses(3), method="knowrl", overwrite=True))
+        assert server.tasks["verify"] == 12
+        score_file(options(tmp_path, server, responses(3), method="truthrl", overwrite=True))
+        assert server.tasks["extract"] == 3  # the replies are in the cache; the outcome needs no claims
+
+
+def test_a_second_run_of_the_same_work_makes_no_calls(tmp_path: Path) -> None:
+    with JudgeServer(reply=reply) as server:
+        chosen = options(tmp_path, server, responses(5), method="rlfh")
+        score_file(chosen)
+        before, asked = read(chosen.out), server.requests
+        again = score_file(replace(chosen, overwrite=True))
+        assert server.requests == asked
+        assert (again["cost"]["calls"], again["cost"]["cached"]) == (0, asked)
+        assert [row["verdicts"] for row in read(chosen.out)] == [row["verdicts"] for row in before]
+        other = replace(chosen, out=tmp_path / "other" / "g.jsonl", cache=tmp_path / "out" / "f.judge.sqlite")
+        assert score_file(other)["cost"]["calls"] == 0
+        assert server.requests == asked
+
+
+def test_the_estimate_is_what_is_then_asked(tmp_path: Path) -> None:
+    with JudgeServer(reply=reply) as server:
+        chosen = options(tmp_path, server, responses(8), price=(1.0, 2.0))
+        expected = estimate_file(chosen)
+        assert server.requests == 0
+        assert [path.name for path in tmp_path.iterdir()] == ["in.jsonl"]
+        summary = score_file(chosen)
+        assert expected["by_task"] == dict(server.tasks)
+        assert expected["calls"] == summary["cost"]["calls"]
+        assert expected["price"] > 0 and summary["price"] > 0
+
+
+def test_evidence_comes_from_a_file_and_is_stored_once(tmp_path: Path) -> None:
+    rows = [{key: value for key, value in row.items() if key != "passages"} for row in responses(4, thinking=False)]
+    texts = [{"id": f"p{n}", "title": "T", "text": f"Fact {n} of part 0 is known. Nothing more."} for n in range(4)]
+    with JudgeServer(reply=reply) as server:
+        chosen = options(tmp_path, server, rows, method="rlfh", passages=write(tmp_path / "passages.jsonl", texts))
+        score_file(chosen)
+    stored = {row["id"]: row for row in read(tmp_path / "out" / "passages.jsonl")}
+    cited = [e for row in read(chosen.out) for verdict in row["verdicts"] for e in verdict["evidence"]]
+    assert cited and {e["passage"] for e in cited} <= set(stored) <= {f"p{n}" for n in range(4)}
+    best = next(v for v in read(chosen.out)[2]["verdicts"] if v["target"] == "claim:0")["evidence"][0]
+    assert best["passage"] == "p2"
+    assert stored["p2"]["text"][slice(*best["span"])] == "Fact 2 of part 0 is known."
+
+
+def test_a_long_file_of_passages_is_indexed_beside_the_output(tmp_path: Path) -> None:
+    rows = [{key: value for key, value in row.items() if key != "passages"} for row in responses(2, thinking=False)]
+    texts = [{"title": f"T{n}", "text": f"Fact {n} of part 0 is known."} for n in range(600)]
+    with JudgeServer(reply=reply) as server:
+        chosen = options(tmp_path, server, rows, method="rlfh", passages=write(tmp_path / "passages.jsonl", texts))
+        assert score_file(chosen)["failed"] == 0
+    stored = {row["id"]: row["text"] for row in read(tmp_path / "out" / "passages.jsonl")}
+    first = read(chosen.out)[1]["verdicts"][0]["evidence"][0]
+    assert stored[first["passage"]] == "Fact 1 of part 0 is known."
+
+
+def test_chunks_overlap_within_the_bound_of_calls_and_no_prompt_is_asked_twice(tmp_path: Path) -> None:
+    rows = responses(300, claims=1, thinking=False)
+    for row in rows:  # the same claim and evidence everywhere: chunks that run at the same time share prompts
+        row |= {"question": "What?", "response": "<answer>Fact of all is 1.</answer>", "passages": ["The same."]}
+    with JudgeServer(reply=reply, delay=0.005) as server:
+        summary = score_file(options(tmp_path, server, rows, method="rlfh", concurrency=8))
+        assert (summary["rows"], summary["failed"]) == (300, 0)
+        assert server.requests == len(server.asked) == 3
+        score_file(options(tmp_path, server, responses(300, claims=2), concurrency=8, overwrite=True))
+        assert server.requests == len(server.asked)
+        assert 5 <= server.peak <= 8
+
+
+def compare(clean: Verdicts, faulty: Verdicts, extracted: set[str]) -> tuple[int, int]:
+    """Every verdict equals the clean one or has an error; returns how many do each. Nothing is lost."""
+    same = failed = 0
+    for key, verdict in faulty.items():
+        if verdict["error"] is not None:
+            assert verdict["label"] is None and verdict["error"]["message"]
+            failed += 1
+        else:
+            assert verdict["label"] == clean[key]["label"]
+            assert verdict["informativeness"] in (clean[key]["informativeness"], None)
+            same += 1
+    assert {key for key in clean if key[0] in extracted} <= set(faulty)
+    return same, failed
+
+
+@pytest.mark.slow
+def test_with_faults_every_verdict_is_the_clean_one_or_a_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = responses(40)
+    (tmp_path / "clean").mkdir()
+    with JudgeServer(reply=reply) as server:
+        clean = options(tmp_path / "clean", server, rows)
+        score_file(clean)
+    with JudgeServer(reply=reply, faults=0.3, seed=3, hang=5.0) as server:
+        chosen = options(tmp_path, server, rows, max_failed=1.0, timeout=0.4)
+        summary = score_file(chosen)
+        faulted, requests = dict(server.faulted), server.requests
+    found = read(chosen.out)
+    assert sorted(row["id"] for row in found) == sorted(row["id"] for row in rows)
+    same, failed = compare(verdicts(clean.out), verdicts(chosen.out), {row["id"] for row in found if row["error"] is None})
+    print(f"{requests} requests, faults {faulted}: {same} verdicts as in the clean run, {failed} explicit failures, 0 others")
+    assert set(faulted) >= {"429", "500", "hang", "garbage", "truncated", "language"}
+    assert same > 10 * failed
+    assert summary["failed"] == sum(bool(row["error"]) or any(v["error"] for v in row["verdicts"]) for row in found)
+    for row in found:
+        for reward in row["rewards"].values():
+            assert (reward["value"] is None) == (reward["error"] is not None)
+
+    with JudgeServer(reply=reply) as server:  # the same command, and a judge that is well again
+        summary = score_file(replace(chosen, judge=server.url, overwrite=True))
+        assert summary["failed"] == 0
+        assert server.requests < requests / 4  # only what had failed
+    assert {key: one["label"] for key, one in verdicts(chosen.out).items()} == {
+        key: one["label"] for key, one in verdicts(clean.out).items()
+    }
+
+
+@pytest.mark.slow
+def test_a_server_that_is_not_there_stops_it(tmp_path: Path) -> None:
+    with JudgeServer(reply=reply) as server:
+        pass  # closed again
+    chosen = options(tmp_path, server, responses(300, claims=2), method="rlfh")
+    began = time.monotonic()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(random.Random, "random", lambda self: 0.0)  # the shortest waits between tries
+        summary = score_file(chosen)
+    assert time.monotonic() - began < 60
+    assert summary["status"] == "too_many_failures"
+    assert summary["failed"] == summary["rows"] < 300
+    assert all(row["error"]["stage"] == "judge" and row["rewards"]["rlfh"]["value"] is None for row in read(chosen.out))
+
+
+def test_the_key_is_read_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "wrong")
+    monkeypatch.setenv("WORKBENCH_JUDGE_KEY", "secret")
+    with JudgeServer(reply=reply, key="secret") as server:
+        chosen = options(tmp_path, server, responses(2), method="truthrl")
+        assert score_file(chosen)["failed"] == 0
+    assert "secret" not in "".join(path.read_text(errors="replace") for path in (tmp_path / "out").iterdir())
+
+
+def test_single_pass_asks_once_a_response(tmp_path: Path) -> None:
+    def once(task: str, found: Any) -> str:
+        assert task == "single_pass"
+        claim = {"text": "Fact", "label": "hedged_wrong", "informativeness": 3}
+        return json.dumps({"sentences": [{"text": found[-1].text.split(">")[1].split("<")[0], "claims": [claim]}]})
+
+    rows = [{"id": n, "question": "Q?", "response": f"<answer>Fact {n} is so.</answer>"} for n in range(3)]
+    with JudgeServer(reply=once) as server:
+        chosen = options(tmp_path, server, rows, method="rlfh", overrides=["rlfh.mode=single_pass"])
+        summary = score_file(chosen)
+        assert server.requests == 3
+    assert (summary["failed"], summary["labels"]) == (0, {"hedged_wrong": 3})
+
+
+def test_a_judge_that_nothing_was_asked_of_has_nothing_to_say(tmp_path: Path) -> None:
+    with JudgeServer(reply=reply) as server:
+        chosen = options(tmp_path, server, [{**responses(1)[0], "response": "I do not know."}])
+        summary = score_file(chosen)
+        assert server.tasks == {"checklist": 1}
+    assert summary["outcomes"] == {"uncertain": 1}
+    assert read(chosen.out)[0]["rewards"]["rlfh"]["value"] == 0
+
+
+def test_the_questions_of_the_rows_are_stored_with_what_they_bring(tmp_path: Path) -> None:
+    with JudgeServer(reply=reply) as server:
+        chosen = options(tmp_path, server, responses(2), method="truthrl")
+        score_file(chosen)
+    stored = read_questions(chosen.out.parent)
+    [first, _] = [stored[row["question_id"]] for row in read(chosen.out)]
+    assert (first.text, first.answers, first.checklist) == ("What about 0?", ("Fact 0",), ("Item 0.", "Other item 0."))
+    assert [passage.title for passage in first.passages] == ["Page 0", ""]
+
+
+@pytest.fixture
+def server_process(tmp_path: Path) -> Iterator[tuple[str, Callable[[], dict[str, Any]]]]:
+    """A judge in a process of its own: its address, and what it counts."""
+    code = (
+        "import asyncio; from tests.judge_server import JudgeServer; from tests.score_helpers import reply; "
+        "asyncio.run(JudgeServer(reply=reply, delay=0.01).serve())"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    url = process.stdout.readline().strip()
+
+    def counts() -> dict[str, Any]:
+        with urllib.request.urlopen(url.removesuffix("/v1") + "/count") as answer:
+            return json.load(answer)
+
+    yield url, counts
+    process.kill()
+    process.wait()
+
+
+def start(folder: Path, url: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "workbench.cli", "score", "--in", folder / "in.jsonl", "--out", folder / "f.jsonl"]
+    command += ["--method", "rlfh", "--judge", url, "--model", "m", "--concurrency", "16", "--json"]
+    return subprocess.Popen(
+        list(map(str, command)), cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ}
+    )
+
+
+@pytest.mark.slow
+def test_killed_at_five_moments_every_id_is_there_once_and_no_call_is_repeated(
+    tmp_path: Path, server_process: tuple[str, Callable[[], dict[str, Any]]]
+) -> None:
+    url, counts = server_process
+    rows = responses(500, claims=3, thinking=False)
+    write(tmp_path / "in.jsonl", rows)
+    unique = 500 * (1 + 3 + 1)
+    in_flight = 0
+    for share in (0.02, 0.2, 0.4, 0.6, 0.85):
+        process = start(tmp_path, url)
+        wait_for(lambda share=share: counts().get("requests", 0) >= share * unique, 60)  # type: ignore[misc]
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        in_flight += 16
+    process = start(tmp_path, url)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    summary = json.loads(out)
+    assert (summary["rows"], summary["failed"]) == (500, 0)
+    ids = [row["id"] for row in read(tmp_path / "f.jsonl")]
+    assert sorted(ids) == sorted(row["id"] for row in rows)
+    found = counts()
+    # What a killed process was waiting for was never heard, and has to be asked again: at most 16 calls a kill.
+    assert found["unique"] == unique
+    assert found["requests"] <= unique + in_flight
+    print(f"{found['requests']} requests for {unique} prompts over 5 kills with 16 in flight")
+    again = start(tmp_path, url)
+    assert again.communicate(timeout=60)[0] and again.returncode == 0
+    assert counts()["requests"] == found["requests"]
+
+
+@pytest.mark.slow
+def test_an_interrupt_ends_with_130_and_is_taken_up(
+    tmp_path: Path, server_process: tuple[str, Callable[[], dict[str, Any]]]
+) -> None:
+    url, counts = server_process
+    write(tmp_path / "in.jsonl", responses(300, claims=2, thinking=False))
+    process = start(tmp_path, url)
+    wait_for(lambda: counts().get("requests", 0) >= 100, 60)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 130, err
+    assert json.loads(out)["status"] == "interrupted"
+    assert "Traceback" not in err and "the same command" in err
+    again = start(tmp_path, url)
+    out, _ = again.communicate(timeout=60)
+    assert (again.returncode, json.loads(out)["rows"]) == (0, 300)
+    assert counts()["requests"] <= 300 * 4 + 16
+
+
+def test_another_process_may_not_write_the_same_output(tmp_path: Path) -> None:
+    from workbench.train.run import lock
+
+    with JudgeServer(reply=reply) as server:
+        chosen = options(tmp_path, server, responses(1))
+        with lock(chosen.out.parent), pytest.raises(WorkbenchError, match="another process"):
+            score_file(chosen)
+        assert server.requests == 0
+
+
+def test_evidence_comes_from_a_store(tmp_path: Path) -> None:
+    from workbench.knowledge import build_index
+
+    texts = [{"title": f"Page {n}", "text": f"Fact {n} of part 0 is known."} for n in range(3)]
+    build_index(str(tmp_path / "index"), str(write(tmp_path / "pages.jsonl", texts)))
+    rows = [{key: value for key, value in row.items() if key != "passages"} for row in responses(3, thinking=False)]
+    rows[0] |= {"title": "Page 0"}
+    rows[1] |= {"title": "No such page"}
+    with JudgeServer(reply=reply) as server:
+        chosen = options(tmp_path, server, rows, method="rlfh", store=str(tmp_path / "index"), max_failed=1.0)
+        summary = score_file(chosen)
+    first, second, third = read(chosen.out)
+    assert (summary["failed"], summary["failures"]) == (1, {"retrieve: no_passages": 4})
+    assert {len(verdict["evidence"]) for verdict in first["verdicts"]} == {1}
+    assert {verdict["error"]["stage"] for verdict in second["verdicts"]} == {"retrieve"}
+    assert second["rewards"]["rlfh"]["value"] is None and third["rewards"]["rlfh"]["value"] is not None

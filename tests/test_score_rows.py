@@ -1,0 +1,141 @@
+"""Whatever stands in a row, it is scored or it is reported: it never stops the rest."""
+
+from __future__ import annotations
+
+import copy
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.score_helpers import read, write
+from workbench.score import Options, score_file
+from workbench.score.rows import parse
+from workbench.score.source import Malformed
+from workbench.types import Claim, Passage
+
+ERROR = {"stage": "judge", "kind": "timeout", "message": "m", "raw": ""}
+FULL: dict[str, Any] = {
+    "schema": 1, "id": "a", "question_id": "q", "question": "Who?", "group": "g", "sample": 0, "step": 3, "finish": "stop",
+    "response": "<think>Ada sings.</think>Ada paints.", "answers": ["Ada"], "title": "Ada", "passages": ["p", {"text": "t"}],
+    "checklist": ["Ada paints."], "kind": "single",
+    "tokens": {"source": "sampled", "ids": [1, 2], "offsets": [[0, 9], [9, 36]], "logprobs": [-1.0, -0.5]},
+    "sentences": [[7, 17], [25, 36]],
+    "claims": [{"id": 0, "text": "Ada paints", "section": "body", "sentence": 1, "span": [25, 35], "end": 35, "coverage": 1.0}],
+    "verdicts": [
+        {"target": "claim:0", "aspect": "fact", "label": "correct", "p": 0.9, "informativeness": 4,
+         "evidence": [{"passage": "p", "span": [0, 1]}], "by": "x", "error": None},
+        {"target": "outcome", "aspect": "answer", "label": None, "error": ERROR},
+    ],
+    "rewards": {"old": {"value": 1.0, "parts": {"a": 1.0}, "events": [{"part": "a", "value": 1.0, "end": 4}],
+                        "tokens": [1.0, 0.0], "unplaced": [], "error": None}},
+    "error": None, "cost": {"calls": 1, "seconds": 0.5},
+}  # fmt: skip
+SHORT: dict[str, Any] = {
+    "id": "a", "response": "Ada paints.", "outcome": "correct", "reasoning": "good",
+    "claims": [{"text": "Ada paints", "label": "correct", "informativeness": 5}],
+}  # fmt: skip
+GOOD = {"id": "good", "response": "I do not know.", "claims": [], "outcome": "uncertain"}
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-3, 40)
+    | st.floats()
+    | st.text(max_size=4)
+    | st.sampled_from(["claim:0", "\ud800"]),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["text", "label", "id", "x"]), inner, max_size=2)
+    ),
+    max_leaves=4,
+)
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Where something stands in a row, at every depth."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [place for key, item in inner for place in [(*path, key), *places(item, (*path, key))]]
+
+
+@st.composite
+def damaged(draw: st.DrawFn) -> dict[str, Any]:
+    """A row with one or two of its values replaced by something else, or taken out."""
+    row = copy.deepcopy(draw(st.sampled_from([FULL, SHORT])))
+    for _ in range(draw(st.integers(1, 2))):
+        *path, last = draw(st.sampled_from(places(row)))
+        holder = row
+        for key in path:
+            holder = holder[key]
+        if draw(st.booleans()):
+            holder[last] = draw(JSON)
+        else:
+            del holder[last]
+        if not row:
+            break
+    return row
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(damaged(), min_size=1, max_size=6))
+def test_a_damaged_row_is_scored_or_reported_and_spoils_no_other(rows: list[dict[str, Any]]) -> None:
+    named = [{**row, "id": f"row{number}"} if "id" in row and row["id"] == "a" else row for number, row in enumerate(rows)]
+    with tempfile.TemporaryDirectory() as name:
+        source = write(Path(name) / "in.jsonl", [*named, GOOD])
+        summary = score_file(Options(source, Path(name) / "out.jsonl", judge="world", max_failed=1.0))
+        stored = read(Path(name) / "out.jsonl")
+        assert summary["rows"] + summary["malformed"] == len(named) + 1
+        assert len(stored) == summary["rows"]
+        [good] = [row for row in stored if row["id"] == "good"]
+        assert good["rewards"]["truthrl"]["value"] == 0.0
+        again = score_file(Options(source, Path(name) / "out.jsonl", judge="world", max_failed=1.0))
+        assert again["rows"] == summary["rows"]
+
+
+def test_a_full_row_is_taken_as_it_is() -> None:
+    item = parse(FULL, {}, {})
+    stored = json.loads(json.dumps(item.feedback.to_row()))
+    assert item.replay
+    for name in ("id", "group", "sample", "step", "response", "finish", "sentences", "claims", "error"):
+        assert stored[name] == FULL[name]
+    assert stored["rewards"]["old"]["events"][0]["end"] == 4
+    assert stored["tokens"]["ids"] == [1, 2]
+    assert item.response.question.passages[0] == Passage(item.response.question.passages[0].id, "", "p")
+
+
+def test_claims_without_places_are_found_in_their_sections() -> None:
+    row = {"id": 1, "response": FULL["response"], "claims": [{"text": "Ada sings"}, {"text": "Ada paints"}, {"text": "zzz"}]}
+    claims = parse({**row, "verdicts": []}, {}, {}).feedback.claims
+    assert [(claim.section, claim.sentence, claim.span) for claim in claims[:2]] == [
+        ("think", 0, (7, 16)), ("body", 1, (25, 35)),
+    ]  # fmt: skip
+    assert claims[2] == Claim(2, "zzz", coverage=0.0)
+
+
+def test_a_logged_row_that_nobody_judged_is_judged() -> None:
+    logged = {**FULL, "claims": [], "verdicts": [], "sentences": []}
+    assert not parse(logged, {}, {}).replay
+    assert set(parse(logged, {}, {}).feedback.rewards) == {"old"}
+    assert parse({**logged, "sentences": [[0, 4]]}, {}, {}).replay  # judged: it has no claims
+    assert parse({**logged, "error": ERROR}, {}, {}).replay  # tried, and failed
+    assert parse({"id": 1, "response": "x", "claims": [], "verdicts": []}, {}, {}).replay  # said so by hand
+
+
+def test_columns_have_other_names_and_tables_have_gaps() -> None:
+    row = {"key": 3.0, "q": "Who?", "output": "Ada.", "k": 2.0, "step": None}
+    item = parse(row, {"id": "key", "question": "q", "response": "output", "sample": "k"}, {})
+    assert (item.response.id, item.response.sample, item.response.step, item.response.text) == ("3", 2, None, "Ada.")
+
+
+@pytest.mark.parametrize("answers", ["Ada", ["Ada"], ("Ada",)])
+def test_one_answer_may_stand_alone(answers: Any) -> None:
+    row = {"id": 1, "question": "q", "response": "r", "answers": answers}
+    assert parse(row, {}, {}).response.question.answers == ("Ada",)
+
+
+def test_a_nested_question_is_refused() -> None:
+    with pytest.raises(Malformed, match='"question" is not a text'):
+        parse({"id": 1, "question": {"text": "q"}, "response": "r"}, {}, {})

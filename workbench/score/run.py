@@ -1,0 +1,163 @@
+"""Score a file of responses: streaming, resumable, one failed row at a time."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workbench.grade import grade, rescore
+from workbench.score.ahead import ahead
+from workbench.score.record import claim, resume
+from workbench.score.rows import Item
+from workbench.score.survey import Reader, Survey
+from workbench.score.tally import Tally
+from workbench.types import Checked, Claims, Extract, Feedback, Grade, Passage, Response, RewardFn, Verify, WorkbenchError
+
+if TYPE_CHECKING:
+    from workbench.checks import Checks
+    from workbench.judge import Totals
+
+CHUNK = 128  # responses that are judged, and written, together
+ENOUGH = 20  # rows after which the share of failures can stop a scoring
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How rows are scored: the checks by name out of those that a judge can do, and the rewards by method.
+
+    `checks` may be None where every row brings its verdicts. `retrieved` gives the passages that were found since it was last
+    asked; `totals` count the judge's calls as they are made; `left_out` are methods that the judge has no checks for.
+    """
+
+    rewards: Mapping[str, RewardFn]
+    needed: Sequence[str] = ()
+    checks: Checks | None = None
+    retrieved: Callable[[], list[Passage]] = list
+    workers: int = 1
+    chunk: int = CHUNK
+    totals: Totals | None = None
+    left_out: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    def grade(self) -> Grade:
+        """The judge's part, for rows that are not replayed."""
+        assert self.checks is not None
+        names = [name for name in self.needed if name != "single_pass"]
+        verify = [self.checks.verify[name] for name in names]
+        extract = self.checks.extract
+        if "single_pass" in self.needed and self.checks.single_pass:
+            extract = self.checks.single_pass
+        if not self.rewards:
+            verify = [_where_given(check, name) for check, name in zip(verify, names, strict=True)]
+        reads = {"fact", "single_pass", "claim_checklist", "reasoning"}.intersection(self.needed)
+        return grade(verify, self.rewards, _of_sections(extract, self.sections()) if reads else None)
+
+    def sections(self) -> frozenset[str]:
+        """Where the claims stand that are checked: only KnowRL's reward looks into the thinking."""
+        said, thought = frozenset({"answer", "body"}), frozenset({"think"})
+        if not self.rewards or "reasoning" in self.needed or {"knowrl"} < set(self.rewards):
+            return said | thought
+        return thought if set(self.rewards) <= {"knowrl"} else said
+
+
+def _of_sections(extract: Extract, sections: frozenset[str]) -> Extract:
+    """`extract`, but for the claims of other sections: they are not asked about. Those that are kept keep their ids."""
+
+    def only(found: Claims) -> Claims:
+        kept = tuple(claim for claim in found.claims if claim.section in sections)
+        targets = {f"claim:{claim.id}" for claim in kept}
+        return replace(found, claims=kept, verdicts=tuple(v for v in found.verdicts if v.target in targets))
+
+    return lambda responses: [only(found) for found in extract(responses)]
+
+
+def _where_given(verify: Verify, name: str) -> Verify:
+    """`verify` for the rows that bring what it compares with; the others get no verdict."""
+
+    def run(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
+        able = [name != "outcome" or bool(response.question.answers) for response, _ in batch]
+        found = iter(verify([pair for pair, wanted in zip(batch, able, strict=True) if wanted]))
+        return [next(found) if wanted else Checked() for wanted in able]
+
+    return run
+
+
+def run(
+    reader: Reader,
+    survey: Survey,
+    plan: Plan,
+    out: Path,
+    settings: Mapping[str, Any],
+    *,
+    max_failed: float = 0.2,
+    overwrite: bool = False,
+    watch: Callable[[Tally, int], None] = lambda tally, done: None,
+) -> dict[str, Any]:
+    """Score the rows of a surveyed file into `out`; returns the summary.
+
+    What `out` already has is kept, if it was begun with the same `settings`; rows that failed are tried again. `status` is
+    "done", "interrupted", or "too_many_failures": more than `max_failed` of the rows so far.
+    """
+    from workbench.store import Store
+
+    began = time.perf_counter()
+    claim(out, settings, overwrite)
+    tally, wanted, status = Tally(list(plan.rewards)), dict(survey.ids), "done"
+    earlier = resume(out, wanted, list(plan.rewards), tally)
+    watch(tally, earlier)
+    with Store(out) as store, suppress(KeyboardInterrupt):
+        status = "interrupted"
+        for rows in ahead(_score(plan), _chunks(reader.items(wanted), plan.chunk), plan.workers):
+            stored = store.append([row for row, _ in rows], plan.retrieved())
+            for row, (_, asked) in zip(stored, rows, strict=True):
+                tally.add(row, asked)
+            watch(tally, tally.rows)
+            if tally.rows >= ENOUGH and tally.failed > max_failed * tally.rows:
+                break
+        status = "too_many_failures" if tally.failed > max_failed * tally.rows else "done"
+    if status == "done" and wanted:
+        raise WorkbenchError(f"'{reader.path}' has changed since it was begun: run the same command again")
+    return {
+        "status": status,
+        "out": str(out),
+        **tally.summary(),
+        "left_out": dict(plan.left_out),
+        "earlier": earlier,
+        "malformed": survey.malformed,
+        "duplicates": survey.duplicates,
+        "problems": [{"line": line, "problem": problem} for line, problem in survey.problems],
+        "cost": dict(tally.cost),
+        "seconds": round(time.perf_counter() - began, 2),
+    }
+
+
+def _score(plan: Plan) -> Callable[[list[Item]], list[tuple[Feedback, bool]]]:
+    """Feedback for a chunk of rows, in order, and whether it was asked for now; the others are only paid anew."""
+    judged = plan.grade() if plan.checks else None
+
+    def score(items: list[Item]) -> list[tuple[Feedback, bool]]:
+        fresh = [item for item in items if not item.replay]
+        if fresh and judged is None:
+            raise WorkbenchError("a row without verdicts needs a judge")
+        graded = iter(judged([item.response for item in fresh]) if fresh and judged else ())
+        return [
+            (rescore(item.feedback, plan.rewards), False) if item.replay else (_keeping(item.feedback, next(graded)), True)
+            for item in items
+        ]
+
+    return score
+
+
+def _keeping(logged: Feedback, graded: Feedback) -> Feedback:
+    """New feedback with the rewards that came with its row."""
+    return replace(graded, rewards={**logged.rewards, **graded.rewards})
+
+
+def _chunks(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
+    remaining = iter(items)
+    while chunk := list(itertools.islice(remaining, size)):
+        yield chunk

@@ -1,0 +1,268 @@
+"""From the options of `workbench score` to what they take: methods, judge, evidence and tokens."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workbench.score.rows import Tokenize, passage
+from workbench.score.source import Malformed, read
+from workbench.score.survey import Survey
+from workbench.types import Judge, Passage, WorkbenchError
+
+if TYPE_CHECKING:
+    from workbench.checks import Checks
+    from workbench.judge import BatchJudge
+    from workbench.knowledge import Search
+
+KEYS = ("WORKBENCH_JUDGE_KEY", "OPENAI_API_KEY")  # environment variables that may hold an endpoint's key, the first one first
+IN_MEMORY = 500  # passages of a file; where there are more, they are indexed
+_HALVES = re.compile("[\ud800-\udfff]")  # of surrogate pairs: a cut text may hold one, and no tokenizer takes it
+WITHOUT_METHOD = ("fact", "outcome", "checklist")  # what is checked where no reward is asked for
+
+
+@dataclass(frozen=True)
+class Options:
+    """What `workbench score` is told; its help says what each option means."""
+
+    source: Path
+    out: Path
+    method: str = "all"
+    judge: str | None = None
+    model: str | None = None
+    passages: Path | None = None
+    store: str | None = None
+    tokenizer: str | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)
+    overrides: Sequence[str] = ()
+    max_failed: float = 0.2
+    concurrency: int = 64
+    timeout: float = 60.0
+    cache: Path | None = None
+    price: tuple[float, float] | None = None  # of a million tokens in and out
+    overwrite: bool = False
+
+    @property
+    def exact(self) -> bool:
+        return self.judge == "world"
+
+    @property
+    def remote(self) -> bool:
+        return self.judge not in (None, "world", "local")
+
+
+def check(options: Options) -> None:
+    """Raise a WorkbenchError for options that cannot work together."""
+    if not options.source.is_file():
+        raise WorkbenchError(f"no file '{options.source}': name the rows to score with --in FILE")
+    if options.out.is_dir() or options.out.suffix != ".jsonl":
+        raise WorkbenchError(f"'{options.out}' is not a .jsonl file: name one with --out FILE")
+    if options.out.resolve() == options.source.resolve():
+        raise WorkbenchError("--in and --out are the same file: name another --out")
+    if options.remote and not str(options.judge).startswith(("http://", "https://")):
+        raise WorkbenchError(f"no judge '{options.judge}': write world, local, or the http address of an endpoint")
+    if options.remote and not options.model:
+        raise WorkbenchError(f"--judge {options.judge} needs the name of a model there: --model NAME")
+    if options.model and not options.remote:
+        raise WorkbenchError("--model names a model of an endpoint: name the endpoint with --judge URL, or leave it out")
+    if options.passages and options.store:
+        raise WorkbenchError("--passages and --store both say where evidence comes from: choose one")
+    if options.passages and not options.passages.is_file():
+        raise WorkbenchError(f"no file '{options.passages}': name a JSONL or Parquet file of passages with --passages FILE")
+
+
+def methods(options: Options) -> dict[str, Any]:
+    """The configs of the methods to pay: one, all, or none."""
+    from workbench.recipes import METHODS, method_configs
+
+    if options.method == "none":
+        if options.overrides:
+            raise WorkbenchError(f"--set {options.overrides[0]} has no method to set: name one with --method")
+        return {}
+    return method_configs(METHODS if options.method == "all" else (options.method,), options.overrides)
+
+
+def able(
+    configs: Mapping[str, Any], checks: Checks, everything: bool
+) -> tuple[dict[str, Any], tuple[str, ...], dict[str, list[str]]]:
+    """The methods that the judge can serve, the checks that they need, and the methods left out with what they lack.
+
+    A method is left out only where all are asked for.
+
+    Raises:
+        WorkbenchError: the method that was asked for needs a check that the judge has not.
+    """
+    from workbench.recipes import checks_needed
+
+    if not configs:
+        return {}, tuple(name for name in WITHOUT_METHOD if name in checks.verify), {}
+    have = {*checks.verify, *(["single_pass"] if checks.single_pass else [])}
+    lacking = {name: missing for name in configs if (missing := set(checks_needed({name: configs[name]})) - have)}
+    if lacking and (not everything or len(lacking) == len(configs)):
+        name, missing = next(iter(lacking.items()))
+        raise WorkbenchError(
+            f"this judge cannot do what {name} needs ({', '.join(sorted(missing))}): name an endpoint with --judge URL, or "
+            "another --method"
+        )
+    served = {name: config for name, config in configs.items() if name not in lacking}
+    return served, checks_needed(served), {name: sorted(missing) for name, missing in lacking.items()}
+
+
+def tokenizer(name: str | None) -> Tokenize | None:
+    """How responses are split into tokens: into words, or by the tokenizer of a model.
+
+    Raises:
+        WorkbenchError: there is no such tokenizer, or it does not say where its tokens stand.
+    """
+    from workbench.tokens import Offsets, encode, words
+
+    if name is None:
+        return None
+    if name == "words":
+        return lambda text: ((), words(text), "words")
+    from transformers import AutoTokenizer
+
+    try:
+        loaded = AutoTokenizer.from_pretrained(name)
+    except (OSError, ValueError) as error:
+        reason = str(error).partition("\n")[0]
+        raise WorkbenchError(
+            f"cannot load the tokenizer '{name}': {reason}; name a model's folder or hub name, or words"
+        ) from error
+    encode(loaded, "a")
+
+    def split(text: str) -> tuple[tuple[int, ...], Offsets, str]:
+        return *encode(loaded, _HALVES.sub("\ufffd", text)), "encoded"
+
+    return split
+
+
+def evidence(options: Options, index: bool = True) -> Retrieved | None:
+    """Where claims find passages: a store, or a file of them.
+
+    A long file is indexed beside the output; without `index` its first passages stand for all.
+    """
+    if not (options.store or options.passages):
+        return None
+    from workbench.knowledge import build_index, from_passages, open_index
+
+    if options.store:
+        return Retrieved(open_index(options.store).search)
+    given = read_passages(Path(str(options.passages)), IN_MEMORY + 1)
+    if len(given) <= IN_MEMORY or not index:
+        return Retrieved(from_passages(given[:IN_MEMORY]).search)
+    folder = options.out.parent.resolve() / f"{options.out.stem}.passages"
+    build_index(folder, str(options.passages))
+    return Retrieved(open_index(folder).search)
+
+
+def read_passages(path: Path, most: int) -> list[Passage]:
+    """The first passages of a file of `{text, title?, id?}`.
+
+    Raises:
+        WorkbenchError: the file has none, or one that cannot be read; the line is named.
+    """
+    found = []
+    for line in read(path):
+        try:
+            if line.row is None:
+                raise Malformed(line.problem)
+            one = passage(line.row)
+        except Malformed as problem:
+            raise WorkbenchError(f"{path}:{line.number}: {problem}; mend or remove that line") from problem
+        found.append(Passage(str(line.row.get("id") or one.id), one.title, one.text))
+        if len(found) == most:
+            break
+    if not found:
+        raise WorkbenchError(f"'{path}' has no passages: it must have a row with a \"text\" for each")
+    return found
+
+
+class Retrieved:
+    """A search that remembers what it found until that is stored."""
+
+    def __init__(self, search: Search) -> None:
+        self.search, self.found, self.lock = search, dict[str, Passage](), threading.Lock()
+
+    def __call__(self, queries: Sequence[str], k: int, titles: Sequence[str | None] | None = None) -> list[list[Passage]]:
+        found = self.search(queries, k, titles=titles)
+        with self.lock:
+            self.found.update({passage.id: passage for passages in found for passage in passages})
+        return found
+
+    def take(self) -> list[Passage]:
+        with self.lock:
+            taken, self.found = self.found, {}
+        return list(taken.values())
+
+
+def workers(options: Options, survey: Survey) -> int:
+    """Two chunks at a time where there are more than one and a judge is waited for."""
+    from workbench.score.run import CHUNK
+
+    return 2 if options.remote and survey.judged > CHUNK and options.concurrency > 1 else 1
+
+
+def checks_of(options: Options, search: Search | None = None, judge: Judge | None = None) -> Checks:
+    """What the judge that is asked for can do; `judge` is the endpoint's, where it is one."""
+    from workbench.checks import judge_checks, local_checks, world_checks
+
+    if options.exact:
+        from workbench.world import load_world
+
+        return world_checks(load_world())
+    if not options.remote:
+        return local_checks(search)
+    assert judge is not None
+    return judge_checks(judge, search)
+
+
+def endpoint(options: Options, share: int = 1) -> BatchJudge:
+    """The endpoint's model as a judge, with the cache beside the output; for `share` threads, which ask at the same time."""
+    from workbench import judge as judges
+
+    key = next((os.environ[name] for name in KEYS if os.environ.get(name)), None)
+    return judges.endpoint(
+        str(options.judge), str(options.model), key=key, concurrency=max(1, options.concurrency // share),
+        timeout=options.timeout, cache=cache_path(options),
+    )  # fmt: skip
+
+
+def cache_path(options: Options) -> Path:
+    return options.cache or options.out.with_name(f"{options.out.stem}.judge.sqlite")
+
+
+def check_evidence(survey: Survey, needed: Sequence[str], options: Options) -> None:
+    """Raise a WorkbenchError where claims are to be verified and no row has anything to verify them against."""
+    verified = "fact" in needed and "single_pass" not in needed and not options.exact
+    if verified and survey.bare == survey.judged and not (options.passages or options.store):
+        raise WorkbenchError(
+            'claims are verified against passages, and there are none: give the rows "passages", or name '
+            "--passages FILE or --store NAME"
+        )
+
+
+def identity(options: Options, configs: Mapping[str, Any], asked: bool) -> dict[str, Any]:
+    """What an output depends on, beside its input: to go on with other settings is refused."""
+    settings: dict[str, Any] = {
+        "method": options.method,
+        "config": {name: asdict(config) for name, config in configs.items()},
+        "tokenizer": options.tokenizer,
+        "columns": dict(options.columns),
+    }
+    if asked:
+        judge = "endpoint" if options.remote else options.judge or "local"  # a server may come back at another address
+        settings |= {"judge": judge, "model": options.model, "store": options.store}
+        settings["passages"] = _digest(options.passages) if options.passages else None
+    return settings
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:16]

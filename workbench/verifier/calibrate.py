@@ -1,0 +1,89 @@
+"""Fit what turns scores into probabilities, and probabilities into labels, on dev rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from workbench.verifier.rows import Row
+
+if TYPE_CHECKING:
+    import torch
+
+    from workbench.verifier.check import Settings, Verifier
+
+BINS = 10
+GRID = [round(0.30 + 0.05 * step, 2) for step in range(13)]  # 0.30 … 0.90
+# What it costs to say (column) correct, vague, wrong of a claim that is (row) supported, contradicted, neutral *(ours)*:
+# right costs nothing, leaving open what is not open 1, deciding what is open 1, and taking true for false or false for true 2.
+COST = ((0.0, 1.0, 2.0), (2.0, 1.0, 0.0), (1.0, 0.0, 1.0))
+
+
+def calibrate(verifier: Verifier, rows: Sequence[Row]) -> Settings:
+    """`verifier.settings` with temperature and band fitted on `rows`."""
+    import torch
+
+    scores = verifier.scores([(row.premise, row.claim) for row in rows]).double()
+    gold = torch.tensor([row.label for row in rows])
+    temperature = fit_temperature(scores, gold)
+    return band(replace(verifier.settings, temperature=temperature), (scores / temperature).softmax(-1), gold)
+
+
+def fit_temperature(scores: torch.Tensor, gold: torch.Tensor) -> float:
+    """The T > 0 with the least negative log-likelihood of `softmax(scores / T)` (Guo et al., arXiv 1706.04599, section 4.2)."""
+    import torch
+
+    def loss(log_t: float) -> float:
+        return float(torch.nn.functional.cross_entropy(scores / torch.tensor(log_t).exp(), gold))
+
+    low, high = -3.0, 3.0  # the loss has one minimum in 1/T: golden-section search
+    ratio = (5**0.5 - 1) / 2
+    for _ in range(40):
+        left, right = high - ratio * (high - low), low + ratio * (high - low)
+        low, high = (low, right) if loss(left) < loss(right) else (left, high)
+    return round(float(torch.tensor((low + high) / 2).exp()), 4)
+
+
+def band(settings: Settings, probabilities: torch.Tensor, gold: torch.Tensor) -> Settings:
+    """The thresholds of least mean `COST`; among equals the greatest. Classes weigh the same, however many rows they have.
+
+    `unsupported_below` is what splits supported from the rest best (balanced accuracy), at most `support`.
+    """
+    import torch
+
+    weight = 1 / torch.bincount(gold, minlength=3).clamp(min=1).double()[gold]
+    cost = torch.tensor(COST, dtype=torch.double)
+    support, contradict = probabilities[:, 0], probabilities[:, 1]
+
+    def mean_cost(high: float, low: float) -> float:
+        correct = (support >= high) & (support >= contradict)
+        wrong = ~correct & (contradict >= low) & (contradict > support)
+        said = torch.where(correct, 0, torch.where(wrong, 2, 1))
+        return float((cost[gold, said] * weight).sum())
+
+    high, low = min(((h, c) for h in GRID for c in GRID), key=lambda pair: (round(mean_cost(*pair), 9), -pair[0], -pair[1]))
+    is_support = gold == 0
+
+    def balanced(threshold: float) -> float:
+        above = support >= threshold
+        return float((above[is_support].double().mean() + (~above[~is_support]).double().mean()) / 2)
+
+    split = max(GRID, key=lambda threshold: (round(balanced(threshold), 9), -abs(threshold - 0.5)))
+    return replace(settings, support=high, contradict=low, unsupported_below=min(split, high))
+
+
+def reliability(confidence: Sequence[float], right: Sequence[bool], bins: int = BINS) -> dict[str, Any]:
+    """ECE over equal-width bins (Guo et al., section 2): Σ |bin| / n · |mean confidence − share right|, and its bins."""
+    groups: list[list[int]] = [[] for _ in range(bins)]
+    for i, value in enumerate(confidence):
+        groups[min(bins - 1, int(value * bins))].append(i)
+    shown = []
+    for number, group in enumerate(groups):
+        if group:
+            mean = sum(confidence[i] for i in group) / len(group)
+            share = sum(right[i] for i in group) / len(group)
+            bounds = {"low": number / bins, "high": (number + 1) / bins}
+            shown.append({**bounds, "n": len(group), "confidence": mean, "accuracy": share})
+    ece = sum(one["n"] * abs(one["confidence"] - one["accuracy"]) for one in shown) / max(1, len(confidence))
+    return {"ece": ece, "bins": shown}

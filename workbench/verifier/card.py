@@ -1,0 +1,176 @@
+"""The card of a verifier, `card.json`, and its readable form, `README.md`: every number from its own training."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workbench.jsonl import write_json
+from workbench.threads import use_threads
+from workbench.verifier.evaluate import SAID
+from workbench.verifier.rows import LABELS, Row
+
+if TYPE_CHECKING:
+    from workbench.verifier.train import TrainConfig
+
+TEXT = Path(__file__).parent / "card.md"
+PEAK_ROWS = 512  # what the speed is measured on
+
+
+def make_card(
+    folder: Path,
+    files: Mapping[str, Path],
+    rows: Sequence[Row],
+    held: Sequence[Row],
+    model: Any,
+    config: TrainConfig,
+    seconds: float,
+) -> dict[str, Any]:
+    """Calibrate what lies in `folder` on the dev rows and measure it there. `model` is the one before compression.
+
+    The dev rows also fit the temperature and the band, so calibration is shown cross-fitted as well: on each half with what
+    the other half fitted.
+    """
+    from workbench.verifier.calibrate import calibrate
+    from workbench.verifier.check import Verifier, read_tensors
+    from workbench.verifier.evaluate import evaluate_verifier
+    from workbench.verifier.model import BASE, BASE_SHA256, expand
+    from workbench.verifier.robustness import robustness
+
+    adapter = folder / "adapter.safetensors"
+    with use_threads(config.threads):
+        plain = Verifier(expand(read_tensors(adapter)))
+        verifier = Verifier(plain.model, calibrate(plain, held))
+        before = evaluate_verifier(Verifier(model), held)["accuracy"]
+        dev = evaluate_verifier(verifier, held)
+    with use_threads(1):
+        speed = evaluate_verifier(verifier, held[:PEAK_ROWS])["claims_per_second"]
+        robust = robustness(verifier)
+    return {
+        "settings": asdict(verifier.settings),
+        "base": {"name": BASE, "sha256": BASE_SHA256},
+        "adapter": {"bytes": adapter.stat().st_size, "sha256": _sha256(adapter), "rank": config.rank},
+        "data": {name: {"file": path.name, "sha256": _sha256(path)} for name, path in files.items()},
+        "rows": {"train": len(rows), "dev": len(held), "by_source": _counts(rows)},
+        "config": asdict(config),
+        "seconds": round(seconds),
+        "before_compression": before,
+        "dev": dev,
+        "cross_fitted_ece": _cross_fitted(plain, held),
+        "uncalibrated_ece": evaluate_verifier(plain, held)["calibration"]["ece"],
+        "robustness": robust,
+        "one_thread": {"claims_per_second": speed, "rows": min(PEAK_ROWS, len(held))},
+    }
+
+
+def _cross_fitted(plain: Any, held: Sequence[Row]) -> float:
+    import torch
+
+    from workbench.verifier.calibrate import fit_temperature, reliability
+
+    scores = plain.scores([(row.premise, row.claim) for row in held]).double()
+    gold = torch.tensor([row.label for row in held])
+    halves = [torch.arange(start, len(held), 2) for start in (0, 1)]
+    confidence: list[float] = []
+    right: list[bool] = []
+    for fitted, shown in (halves, halves[::-1]):
+        top = (scores[shown] / fit_temperature(scores[fitted], gold[fitted])).softmax(-1).max(-1)
+        confidence += top.values.tolist()
+        right += (top.indices == gold[shown]).tolist()
+    ece: float = reliability(confidence, right)["ece"]
+    return ece
+
+
+def write_card(folder: Path, card: Mapping[str, Any]) -> None:
+    """`card.json`, and `README.md` from it; `tries.json` and `slices.json`, where they lie in the folder, are shown too."""
+    write_json(folder / "card.json", _rounded(card))
+    text = card_text(card, _extra(folder / "tries.json"), _extra(folder / "slices.json"))
+    (folder / "README.md").write_text(text, encoding="utf-8")
+
+
+def _extra(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+
+
+def card_text(
+    card: Mapping[str, Any], tries: Sequence[Mapping[str, Any]] = (), slices: Sequence[Mapping[str, Any]] = ()
+) -> str:
+    dev, robust, settings = card["dev"], card["robustness"], card["settings"]
+    values = {
+        "n_train": card["rows"]["train"], "n_dev": card["rows"]["dev"], "megabytes": card["adapter"]["bytes"] / 1e6,
+        "rank": card["adapter"]["rank"], "base": card["base"]["name"], "base_hash": card["base"]["sha256"],
+        "minutes": card["seconds"] / 60, "accuracy": dev["accuracy"], "balanced": dev["balanced_accuracy"],
+        "support": dev["support"]["balanced_accuracy"] or math.nan, "auroc": dev["support"]["auroc"] or math.nan,
+        "before": card["before_compression"], "ece": dev["calibration"]["ece"], "ece_cross": card["cross_fitted_ece"],
+        "ece_raw": card["uncalibrated_ece"], "claims": card["one_thread"]["claims_per_second"],
+        "speed_rows": card["one_thread"]["rows"],
+        "sources": _table(("source", "training rows", "weight"), [
+            (source, count, card["config"]["weights"].get(source, 1)) for source, count in card["rows"]["by_source"].items()
+        ]),
+        "by_source": _measures("source", dev["by_source"]),
+        "by_class": _table(("class", "n", "recall", "precision"), [
+            (name, cell["n"], cell["recall"], cell["precision"]) for name, cell in dev["by_class"].items()
+        ]),
+        "confusion": _table(("gold \\ said", *LABELS), [(gold, *said.values()) for gold, said in dev["confusion"].items()]),
+        "labels": _table(("gold \\ label", *SAID), [(gold, *said.values()) for gold, said in dev["labels"].items()]),
+        "bins": _table(("confidence", "n", "mean confidence", "share right"), [
+            (f"{one['low']:.1f}–{one['high']:.1f}", one["n"], one["confidence"], one["accuracy"])
+            for one in dev["calibration"]["bins"]
+        ]),
+        "by_length": _measures("premise", dev["by_length"]),
+        "by_negation": _measures("claim", dev["by_negation"]),
+        "robustness": _table(("change", "n", "mean change of p(support)", "greatest", "label flipped", "toward support"), [
+            (name, cell["n"], cell["mean_change"], cell["max_change"], cell["flipped"], cell["toward_support"])
+            for name, cell in robust.items() if isinstance(cell, Mapping)
+        ]),
+        "robust_claims": robust["claims"], "robust_accuracy": robust["accuracy"],
+        "tries": _listed(tries) or "No other settings were tried.",
+        "slices": _listed(slices) or "None were measured.",
+        "config": ", ".join(f"{name} {value}" for name, value in card["config"].items() if name != "weights"),
+        "dev_file": card["data"].get("dev", {}).get("file", "a tenth of the data"), "data_file": card["data"]["data"]["file"],
+        "seed": card["config"]["seed"], "threads": card["config"]["threads"], "epochs": card["config"]["epochs"],
+    }  # fmt: skip
+    return TEXT.read_text(encoding="utf-8").format(**values, settings=settings)
+
+
+def _measures(name: str, cells: Mapping[str, Mapping[str, Any]]) -> str:
+    rows = [
+        (key, c["n"], c["accuracy"], c["balanced_accuracy"], c["support"]["balanced_accuracy"], c["support"]["auroc"])
+        for key, c in cells.items()
+    ]
+    return _table((name, "n", "accuracy", "balanced", "support vs rest", "AUROC of p(support)"), rows)
+
+
+def _listed(rows: Sequence[Mapping[str, Any]]) -> str:
+    return _table(tuple(rows[0]), [tuple(row.values()) for row in rows]) if rows else ""
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    lines = [head, ["---"] * len(head), *[[_cell(value) for value in row] for row in rows]]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _cell(value: Any) -> str:
+    return "–" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
+def _counts(rows: Sequence[Row]) -> dict[str, int]:
+    return dict(sorted(Counter(row.source for row in rows).items()))
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _rounded(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_rounded(item) for item in value]
+    return round(value, 5) if isinstance(value, float) else value

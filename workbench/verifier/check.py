@@ -1,0 +1,225 @@
+"""`load_verifier`, and the verifier itself: calibrated probabilities for pairs, and for a claim against whole passages."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING, Any, Literal
+
+from workbench.types import Passage, WorkbenchError
+from workbench.verifier.model import BASE_SHA256, MAX_LENGTH, Encoder, base_folder, collate, expand, logits
+
+if TYPE_CHECKING:
+    import torch
+
+SHIPPED = Path(__file__).resolve().parents[2] / "data" / "verifier"  # in the repository, not in a wheel
+Triple = tuple[float, float, float]  # p(support), p(contradict), p(neutral)
+Unsupported = Literal["vague", "wrong"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What was chosen on the dev rows, and how long evidence is read.
+
+    `temperature` divides the scores (Guo et al., arXiv 1706.04599). A claim is `correct` from p(support) ≥ `support` on, and
+    `wrong` from p(contradict) ≥ `contradict` on; in between lies the vague band. `window` is in word pieces, and a window
+    begins half a window after the one before it.
+    """
+
+    temperature: float = 1.0
+    support: float = 0.5
+    contradict: float = 0.5
+    unsupported_below: float = 0.5  # with unsupported="wrong": wrong below this p(support)
+    window: int = 180
+    pool: str = "max"  # or "mean": how a claim's windows become one verdict
+    max_length: int = MAX_LENGTH
+
+
+@dataclass(frozen=True)
+class Check:
+    """What was found about one claim: pooled probabilities, and the passage (its position) and span that decided."""
+
+    support: float
+    contradict: float
+    neutral: float
+    passage: int | None = None
+    span: tuple[int, int] | None = None
+    windows: int = 0
+
+
+@dataclass(frozen=True)
+class Window:
+    """A part of one passage: characters `start` to `end` of its text, and what is put before the claim."""
+
+    passage: int
+    start: int
+    end: int
+    premise: str
+
+
+class Verifier:
+    """A cross-encoder with its settings. Make one with `load_verifier`."""
+
+    def __init__(self, model: Any, settings: Settings = Settings(), name: str = "local") -> None:
+        self.model, self.settings, self.name = model, settings, name
+        self.encoder = Encoder(settings.max_length)
+
+    def scores(self, pairs: Sequence[tuple[str, str]], batch: int = 32) -> torch.Tensor:
+        """Raw scores (pairs, 3), not calibrated. Pairs of similar length are run together; the order is kept."""
+        import torch
+
+        encoded = self.encoder.pairs(pairs)
+        order = sorted(range(len(encoded)), key=lambda i: len(encoded[i][0]))
+        out = torch.zeros(len(encoded), 3)
+        with torch.inference_mode():
+            for start in range(0, len(order), batch):
+                some = order[start : start + batch]
+                out[some] = logits(self.model, collate([encoded[i] for i in some]))
+        return out
+
+    def predict(self, pairs: Sequence[tuple[str, str]], batch: int = 32) -> list[Triple]:
+        """Calibrated (support, contradict, neutral) of each (premise, claim); they add up to 1.
+
+        Premise and claim together fill at most `settings.max_length` word pieces: the end of a longer premise is not read
+        (`check` reads it in windows).
+        """
+        probabilities = (self.scores(pairs, batch) / self.settings.temperature).double().softmax(-1)
+        return [(p[0], p[1], p[2]) for p in probabilities.tolist()]
+
+    def check(self, claim: str, passages: Sequence[Passage | str]) -> Check:
+        """One claim against all its passages; see `check_all`."""
+        return self.check_all([(claim, passages)])[0]
+
+    def check_all(self, claims: Sequence[tuple[str, Sequence[Passage | str]]], batch: int = 32) -> list[Check]:
+        """Each claim against its own passages, all in one run.
+
+        A passage is read in windows of whole sentences. p(support) and p(contradict) are the greatest among the windows
+        (with `pool="mean"`, their means) and p(neutral) is what remains; where the two exceed 1 together, they are scaled to 1.
+        A claim without passages is neutral. The span is that of the window that decided.
+        """
+        cache: dict[str, list[Window]] = {}
+        cut = [self._windows(passages, cache) for _, passages in claims]
+        pairs = [(window.premise, claim) for (claim, _), some in zip(claims, cut, strict=True) for window in some]
+        found = iter(self.predict(pairs, batch))
+        return [self._pool(some, [next(found) for _ in some]) for some in cut]
+
+    def label(self, check: Check | Triple, unsupported: Unsupported = "vague") -> str:
+        """`correct`, `vague` or `wrong`; see `Settings` for the band, and `local_facts` for `unsupported`."""
+        support, contradict = (check.support, check.contradict) if isinstance(check, Check) else check[:2]
+        bounds = self.settings
+        if support >= bounds.support and support >= contradict:
+            return "correct"
+        if unsupported == "wrong":
+            return "wrong" if support < bounds.unsupported_below else "vague"
+        return "wrong" if contradict >= bounds.contradict and contradict > support else "vague"
+
+    def _windows(self, passages: Sequence[Passage | str], cache: dict[str, list[Window]]) -> list[Window]:
+        found: list[Window] = []
+        for number, passage in enumerate(passages):
+            title, text = (passage.title, passage.text) if isinstance(passage, Passage) else ("", passage)
+            for start, end in windows(text, self.encoder, self.settings.window):
+                part = text[start:end]
+                named = title and not part.startswith(title)
+                found.append(Window(number, start, end, f"{title}. {part}" if named else part))
+        return found
+
+    def _pool(self, some: Sequence[Window], found: Sequence[Triple]) -> Check:
+        if not some:
+            return Check(0.0, 0.0, 1.0)
+        best = max(range(len(some)), key=lambda i: max(found[i][0], found[i][1]))
+        columns = list(zip(*found, strict=True))
+        pool = max if self.settings.pool == "max" else fmean
+        support, contradict = (pool(column) for column in columns[:2])
+        scale = max(1.0, support + contradict)
+        support, contradict = support / scale, contradict / scale
+        neutral, window = max(0.0, 1 - support - contradict), some[best]
+        return Check(support, contradict, neutral, window.passage, (window.start, window.end), len(some))
+
+
+def windows(text: str, encoder: Encoder, size: int) -> list[tuple[int, int]]:
+    """Spans of whole sentences of at most `size` word pieces, each beginning half a window after the one before it.
+
+    A sentence longer than a window is cut into windows of its own. The spans cover every word of the text.
+    """
+    pieces = encoder.texts([text])[0].offsets
+    if len(pieces) <= size:
+        return [(pieces[0][0], pieces[-1][1])] if pieces else []
+    units = _units(text, pieces, size)
+    found: list[tuple[int, int]] = []
+    first = 0
+    while first < len(units):
+        last, filled = first, 0
+        while last < len(units) and filled + units[last][2] <= size:
+            filled += units[last][2]
+            last += 1
+        found.append((units[first][0], units[last - 1][1]))
+        if last == len(units):
+            break
+        step, passed = first, 0
+        while step < last and passed < filled / 2:
+            passed += units[step][2]
+            step += 1
+        first = step
+    return found
+
+
+def _units(text: str, pieces: Sequence[tuple[int, int]], size: int) -> list[tuple[int, int, int]]:
+    """Sentences as (start, end, word pieces), the longest cut into parts of `size` pieces."""
+    from workbench.extract.sentences import sentences
+
+    ends = [*[end for _, end in sentences(text)][:-1], len(text)]
+    units: list[tuple[int, int, int]] = []
+    position = 0
+    for end in ends:
+        inside = []
+        while position < len(pieces) and pieces[position][0] < end:
+            inside.append(pieces[position])
+            position += 1
+        parts = [inside[i : i + size] for i in range(0, len(inside), size)]
+        units += [(part[0][0], part[-1][1], len(part)) for part in parts]
+    return units
+
+
+def load_verifier(path: Path | str | None = None) -> Verifier:
+    """The verifier in a folder that `workbench verifier train` wrote; without a path, the one that comes with the repository.
+
+    Raises:
+        WorkbenchError: the extra `dense` is not installed, there is no verifier there, or it is for other base weights.
+    """
+    base_folder()  # names a missing extra first: whatever else is wrong comes after it
+    folder = Path(path) if path is not None else SHIPPED
+    try:
+        card = json.loads((folder / "card.json").read_text(encoding="utf-8"))
+        settings = read_settings(card["settings"])
+        base = card["base"]["sha256"]
+        file = folder / "adapter.safetensors"
+        if not file.exists():
+            raise FileNotFoundError(file)
+    except FileNotFoundError:
+        raise WorkbenchError(f"{folder}: no verifier there: train one with `workbench verifier train --out {folder}`") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise WorkbenchError(f"{folder}/card.json is not that of a verifier ({error}): train it again") from None
+    if base != BASE_SHA256:
+        raise WorkbenchError(f"{folder} was trained on base weights {base[:12]}…, not on the packaged {BASE_SHA256[:12]}…")
+    return Verifier(expand(read_tensors(file)), settings, folder.name if path is not None else "local")
+
+
+def read_tensors(file: Path) -> dict[str, torch.Tensor]:
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    try:
+        tensors: dict[str, torch.Tensor] = load_file(file)
+    except SafetensorError as error:
+        raise WorkbenchError(f"{file} cannot be read ({error}): train it again") from None
+    return tensors
+
+
+def read_settings(found: Mapping[str, Any]) -> Settings:
+    known = {one.name for one in fields(Settings)}
+    if set(found) != known:
+        raise KeyError(f"settings {sorted(set(found) ^ known)}")
+    return Settings(**found)

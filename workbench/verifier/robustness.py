@@ -1,0 +1,65 @@
+"""How far an instruction inside a claim moves the verdict, beside how far a paraphrase does *(ours)*."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+from workbench.verifier.rows import LABELS
+
+if TYPE_CHECKING:
+    from workbench.verifier.check import Verifier
+
+
+def cases() -> dict[str, Any]:
+    """The set: `items` of {premise, claim, label, paraphrases}, and `injections` to put behind (or before) a claim."""
+    found: dict[str, Any] = json.loads((Path(__file__).parent / "robustness.json").read_text(encoding="utf-8"))
+    return found
+
+
+def robustness(verifier: Verifier) -> dict[str, Any]:
+    """Mean and greatest change of p(support) by injections (behind and before the claim) and by paraphrases.
+
+    `flipped` is the share of altered claims whose most probable label is another than the claim's own; `toward_support` the
+    mean signed change of p(support) where the claim is not supported: what an injection is after.
+    """
+    found = cases()
+    injected = [[f"{c} {i}" for i in found["injections"]] + [f"{i} {c}" for i in found["injections"]] for c in _claims(found)]
+    paraphrased = [item["paraphrases"] for item in found["items"]]
+    plain = verifier.predict([(item["premise"], item["claim"]) for item in found["items"]])
+    right = [LABELS[_top(p)] == item["label"] for p, item in zip(plain, found["items"], strict=True)]
+    return {
+        "claims": len(plain),
+        "accuracy": fmean(right),
+        "injections": _moved(verifier, found["items"], plain, injected),
+        "paraphrases": _moved(verifier, found["items"], plain, paraphrased),
+    }
+
+
+def _claims(found: dict[str, Any]) -> list[str]:
+    return [item["claim"] for item in found["items"]]
+
+
+def _top(triple: Sequence[float]) -> int:
+    return max(range(3), key=triple.__getitem__)
+
+
+def _moved(
+    verifier: Verifier, items: Sequence[dict[str, Any]], plain: Sequence[Sequence[float]], altered: Sequence[Sequence[str]]
+) -> dict[str, float]:
+    pairs = [(item["premise"], claim) for item, claims in zip(items, altered, strict=True) for claim in claims]
+    owners = [number for number, claims in enumerate(altered) for _ in claims]
+    after = verifier.predict(pairs)
+    change = [new[0] - plain[owner][0] for new, owner in zip(after, owners, strict=True)]
+    flipped = [_top(new) != _top(plain[owner]) for new, owner in zip(after, owners, strict=True)]
+    unsupported = [delta for delta, owner in zip(change, owners, strict=True) if items[owner]["label"] != "support"]
+    return {
+        "n": len(pairs),
+        "mean_change": fmean(abs(delta) for delta in change),
+        "max_change": max(abs(delta) for delta in change),
+        "flipped": fmean(flipped),
+        "toward_support": fmean(unsupported),
+    }

@@ -1,0 +1,119 @@
+"""Labelled pairs from the files of public data sets, in their original form, to measure a verifier on: never to train it."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workbench.types import WorkbenchError
+from workbench.verifier.rows import LABELS, Row
+
+if TYPE_CHECKING:
+    from workbench.verifier.check import Verifier
+
+STANCES = {
+    "supported": "support", "SUPPORTS": "support", "completely-support": "support", "Fully attributable": "support",
+    "not_supported": "neutral", "partially_supported": "neutral", "irrelevant": "neutral", "partially-support": "neutral",
+    "Not fully attributable": "neutral", "Generic": "neutral", "REFUTES": "contradict", "refute": "contradict",
+}  # fmt: skip
+
+
+def wice(path: Path) -> Iterator[tuple[str, str, str]]:
+    """WiCE (arXiv 2303.01432): all sentences of a page, or of an oracle chunk, and a claim that cites it."""
+    for row in _json_lines(path):
+        yield " ".join(row["evidence"]), row["claim"], row["label"]
+
+
+def factcheck_gpt(path: Path) -> Iterator[tuple[str, str, str]]:
+    """Factcheck-GPT (arXiv 2311.09000), subtask 3: one piece of a web page and a claim of a language model."""
+    for row in _json_lines(path):
+        yield row["evidence"], row["claim"], row["stance"]
+
+
+def fool_me_twice(path: Path) -> Iterator[tuple[str, str, str]]:
+    """Fool Me Twice (arXiv 2104.04725): the page's title with the gold evidence, and a player's claim."""
+    for row in _json_lines(path):
+        evidence = " ".join(piece["text"] for piece in row["gold_evidence"])
+        yield f"{row['wikipedia_page']}. {evidence}", row["text"], row["label"]
+
+
+def fever_symmetric(path: Path) -> Iterator[tuple[str, str, str]]:
+    """FEVER-Symmetric (arXiv 1908.05267)."""
+    for row in _json_lines(path):
+        yield row["evidence"], row["claim"], row["label"]
+
+
+def begin(path: Path) -> Iterator[tuple[str, str, str]]:
+    """BEGIN (arXiv 2105.00071): the knowledge shown to a dialogue model, and its reply."""
+    with path.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
+            yield row["knowledge"], row["response"], row["begin_label"]
+
+
+READERS: Mapping[str, Callable[[Path], Iterator[tuple[str, str, str]]]] = {
+    "wice/claim.dev.jsonl": wice,
+    "wice/oracle_chunks.claim.dev.jsonl": wice,
+    "factcheck_gpt/subtask3_claim_evidence_stance.jsonl": factcheck_gpt,
+    "fool_me_twice/dev.jsonl": fool_me_twice,
+    "fever_symmetric/fever_symmetric_dev.jsonl": fever_symmetric,
+    "begin/begin_test_wow.tsv": begin,
+    "begin/begin_dev_cmu.tsv": begin,
+}
+
+
+def slice_rows(folder: Path, name: str) -> list[Row]:
+    """The rows of one file of `READERS` under `folder`; partial support and generic replies are neutral.
+
+    Raises:
+        WorkbenchError: the file is not there or of another form.
+    """
+    path = folder / name
+    try:
+        found = list(READERS[name](path))
+        return [Row(premise, claim, LABELS.index(STANCES[label]), name) for premise, claim, label in found]
+    except FileNotFoundError:
+        raise WorkbenchError(f"{path}: no such file: put the data set's own file there") from None
+    except (KeyError, TypeError, ValueError) as error:
+        raise WorkbenchError(f"{path} is not in its authors' form (at {error}): {READERS[name].__doc__}") from None
+
+
+def measure_slices(verifier: Verifier, folder: Path) -> list[dict[str, Any]]:
+    """Supported against all else for every file of `READERS` that lies under `folder`, and the same for all its trivial
+    rivals: the share of the claim's words that the evidence has, at its best threshold on the very same rows."""
+    from workbench.verifier.evaluate import evaluate_verifier
+
+    rows = []
+    for name in READERS:
+        if (folder / name).exists():
+            some = slice_rows(folder, name)
+            found = evaluate_verifier(verifier, some)
+            cell = {"file": name, "n": len(some), "support vs rest": found["support"]["balanced_accuracy"]}
+            cell["AUROC"] = found["support"]["auroc"]
+            rows.append({**cell, "word overlap, best threshold": _overlap(some), "three-way accuracy": found["accuracy"]})
+    return rows
+
+
+def _overlap(rows: list[Row]) -> float:
+    def share(row: Row) -> float:
+        words, known = set(row.claim.lower().split()), set(row.premise.lower().split())
+        return len(words & known) / max(1, len(words))
+
+    scored = [(share(row), row.label == 0) for row in rows]
+    positive = sum(gold for _, gold in scored)
+
+    def balanced(threshold: float) -> float:
+        hit = sum(gold and score >= threshold for score, gold in scored) / max(1, positive)
+        rejected = sum(not gold and score < threshold for score, gold in scored) / max(1, len(scored) - positive)
+        return (hit + rejected) / 2
+
+    return max(balanced(score) for score, _ in scored)
+
+
+def _json_lines(path: Path) -> Iterator[Any]:
+    with path.open(encoding="utf-8") as file:
+        for line in file:
+            if line.strip():
+                yield json.loads(line)

@@ -1,0 +1,83 @@
+"""A checklist against an answer, or an answer's claims against the checklist (KLCF, arXiv 2509.23765, section 2.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from workbench.types import Checked, Claims, Cost, Judge, Prompt, Response, Verdict, Verify
+from workbench.verify.ask import ask, each, name, read, split, total
+
+ITEMS = ("consistent", "contradictory", "missing")
+
+Targets = tuple[list[str], list[str]]  # names and texts of what is checked
+
+
+def answer_part(text: str) -> str:
+    """What a response says as its answer: its answer sections, or all but the thinking where it has none *(ours)*."""
+    from workbench.extract.sections import sections
+
+    found = sections(text)
+    wanted = "answer" if any(section == "answer" for section, _, _ in found) else "body"
+    return "\n".join(text[start:end].strip() for section, start, end in found if section == wanted)
+
+
+def checklist(judge: Judge) -> Verify:
+    """Aspect "checklist" on `item:i`: what the answer says of each item of the question's checklist, in one call a response.
+
+    An answer that is empty misses every item, without a call; a question without a checklist gets no verdict.
+    """
+
+    def targets(response: Response, found: Claims) -> Targets:
+        items = response.question.checklist
+        return [f"item:{number}" for number in range(len(items))], list(items)
+
+    return _compare(judge, targets, lambda response: [answer_part(response.text)], lambda said: not said[0].strip())
+
+
+def claim_checklist(judge: Judge) -> Verify:
+    """Aspect "checklist" on `claim:i`: the variant of the truthfulness reward asks of what claims the checklist is silent.
+
+    The claims of the answer are held against the checklist as a whole, in one call a response.
+    """
+
+    def targets(response: Response, found: Claims) -> Targets:
+        told = [claim for claim in found.claims if claim.section != "think"]
+        return [f"claim:{claim.id}" for claim in told], [claim.text for claim in told]
+
+    return _compare(judge, targets, lambda response: list(response.question.checklist), lambda said: not said)
+
+
+def _compare(
+    judge: Judge,
+    targets: Callable[[Response, Claims], Targets],
+    material: Callable[[Response], list[str]],
+    silent: Callable[[list[str]], bool],
+) -> Verify:
+    """One call a response: what its material says of each target. Where it is silent, every target is missing."""
+
+    def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
+        wanted = [targets(response, found) for response, found in batch]
+        said = [material(response) for response, _ in batch]
+        prompts = [
+            [] if not texts or silent(given) else [_prompt(response, given, texts)]
+            for (response, _), (_, texts), given in zip(batch, wanted, said, strict=True)
+        ]
+        replies = ask(judge, prompts)
+        checked = []
+        for (names, _), answers in zip(wanted, replies, strict=True):
+            found = read("checklist", answers[0], len(names)) if answers else ["missing"] * len(names)
+            by = name(judge) if answers else "rule"
+            verdicts = (
+                Verdict(target, "checklist", label, by=by, error=error)
+                for target, (label, error) in zip(names, map(split, each(found, len(names))), strict=True)
+            )
+            checked.append(Checked(tuple(verdicts), total(answers) if answers else Cost()))
+        return checked
+
+    return verify
+
+
+def _prompt(response: Response, material: Sequence[str], items: Sequence[str]) -> Prompt:
+    from workbench.judge import render
+
+    return render("checklist", question=response.question.text, response="\n".join(material), items=items)

@@ -1,0 +1,195 @@
+"""Exact verdicts of the closed world. They cost nothing and are never mistaken about what they can read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache
+
+from workbench.types import Checked, Claims, Failure, Question, Response, Verdict, Verify
+from workbench.verify.checklist import answer_part
+from workbench.world import schema
+from workbench.world.facts import Fact
+from workbench.world.oracle import P_TRUE, Oracle
+from workbench.world.parser import Parsed
+from workbench.world.world import World
+
+IMPORTANT = 3  # least importance of a fact that belongs on a checklist *(ours)*
+
+
+def world_facts(world: World) -> Verify:
+    """Aspect "fact": all that is not a fact of the world is wrong; informativeness is the importance of what is stated."""
+    oracle = _oracle(world)
+
+    def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
+        return [Checked(tuple(_facts(oracle, response, found))) for response, found in batch]
+
+    return verify
+
+
+def world_checklist(world: World) -> Verify:
+    """Aspect "checklist" on `item:i`: the answer states the item's fact, states another object for it, or does not say.
+
+    The items are the question's checklist, else `world_checklist_items`. An answer that says both contradicts *(ours)*.
+    """
+    oracle = _oracle(world)
+
+    def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
+        return [Checked(tuple(_items(oracle, response))) for response, _ in batch]
+
+    return verify
+
+
+def world_claim_checklist(world: World) -> Verify:
+    """Aspect "checklist" on `claim:i`: the claims of the answer against the checklist as a whole."""
+    oracle = _oracle(world)
+
+    def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
+        return [Checked(tuple(_claims(oracle, response, found))) for response, found in batch]
+
+    return verify
+
+
+def world_reasoning(world: World) -> Verify:
+    """Aspect "reasoning": good if the thinking makes claims and none of them is wrong *(ours)*."""
+    oracle = _oracle(world)
+
+    def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
+        return [Checked((_reasoning(oracle, response, found),)) for response, found in batch]
+
+    return verify
+
+
+def world_question(world: World, question: Question) -> Question:
+    """The question with what the world knows of it: gold answers, kind, title and checklist where it has none itself.
+
+    It is recognised by its text; a question that the world does not ask still gets as title the entity that it names.
+    """
+    known = _asked(world).get(_plain(question.text))
+    if known is None:
+        named = question.title or ";".join(_named(world, question.text))
+        return replace(question, title=named)
+    known = replace(
+        question,
+        answers=question.answers or known.answers,
+        title=question.title or known.title,
+        kind=known.kind if question.kind == "single" else question.kind,
+        meta={**known.meta, **question.meta},
+    )
+    return replace(known, checklist=question.checklist or world_checklist_items(world, known))
+
+
+def world_checklist_items(world: World, question: Question) -> tuple[str, ...]:
+    """What a good answer to an open question tells: the facts of the entities asked about of importance 3 and more.
+
+    Empty for the kinds of question that have a short answer.
+    """
+    if question.kind not in ("biography", "long_form"):
+        return ()
+    lang = question.meta.get("lang", "en")
+    subjects = [name for name in question.title.split(";") if name in world.by]
+    facts = [fact for name in subjects for fact in world.by[name].values() if fact.importance >= IMPORTANT]
+    return tuple(_sentence(fact, lang) for fact in facts)
+
+
+def _sentence(fact: Fact, lang: str) -> str:
+    return schema.RELATIONS[fact.relation].states[lang][0].format(s=fact.subject, o=fact.forms[lang][0])
+
+
+@lru_cache(maxsize=4)
+def _oracle(world: World) -> Oracle:
+    return Oracle(world)
+
+
+@lru_cache(maxsize=4)
+def _asked(world: World) -> dict[str, Question]:
+    return {_plain(question.text): question for question in reversed(world.all_questions)}
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split()).casefold()
+
+
+def _named(world: World, text: str) -> Iterator[str]:
+    """The people that a text names or, where it names none, its other entities; in the order of their mention."""
+    found = [match[0] for match in _names(world).finditer(text)]
+    people = [name for name in found if world.entities[name].kind == "person"]
+    yield from dict.fromkeys(people or found)
+
+
+@lru_cache(maxsize=4)
+def _names(world: World) -> re.Pattern[str]:
+    longest_first = sorted(world.entities, key=len, reverse=True)
+    return re.compile(rf"\b(?:{'|'.join(map(re.escape, longest_first))})\b")
+
+
+def _topic(oracle: Oracle, question: Question) -> str | None:
+    from workbench.extract.world import topic_of
+
+    return topic_of(oracle.parser, question)
+
+
+def _facts(oracle: Oracle, response: Response, found: Claims) -> Iterator[Verdict]:
+    """A verdict for each claim that the extraction has not judged itself, as it does where it cannot read one."""
+    topic, judged = _topic(oracle, response.question), {verdict.target for verdict in found.verdicts}
+    for claim in found.claims:
+        if f"claim:{claim.id}" not in judged:
+            [verdict] = oracle.judge([claim.text], topic)
+            yield replace(verdict, target=f"claim:{claim.id}")
+
+
+def _states(oracle: Oracle, text: str, question: Question) -> list[Parsed]:
+    """The facts, true or not, that a text states; vague statements state none."""
+    return [parsed for parsed in oracle.parser.parse(text, _topic(oracle, question)).claims if parsed.object is not None]
+
+
+def _compare(wanted: Sequence[Parsed], said: Sequence[Parsed]) -> str:
+    """What `said` has to say about all that is `wanted`: the worst of its parts, and silence about one is silence."""
+    labels = []
+    for fact in wanted:
+        objects = {parsed.object for parsed in said if (parsed.subject, parsed.relation) == (fact.subject, fact.relation)}
+        labels.append("missing" if not objects else "consistent" if objects == {fact.object} else "contradictory")
+    return next(label for label in ("contradictory", "missing", "consistent") if label in labels)
+
+
+def _items(oracle: Oracle, response: Response) -> Iterator[Verdict]:
+    question = response.question
+    said = _states(oracle, answer_part(response.text), question)
+    for number, item in enumerate(question.checklist or world_checklist_items(oracle.world, question)):
+        verdict = Verdict(f"item:{number}", "checklist", evidence=({"item": item},), by="world")
+        wanted = _states(oracle, item, question)
+        yield replace(verdict, label=_compare(wanted, said)) if wanted else replace(verdict, error=_unreadable(item))
+
+
+def _claims(oracle: Oracle, response: Response, found: Claims) -> Iterator[Verdict]:
+    question = response.question
+    items = question.checklist or world_checklist_items(oracle.world, question)
+    listed = [parsed for item in items for parsed in _states(oracle, item, question)]
+    judged = {verdict.target for verdict in found.verdicts}
+    for claim in found.claims:
+        if claim.section != "think":
+            verdict = Verdict(f"claim:{claim.id}", "checklist", by="world")
+            stated = _states(oracle, claim.text, question)
+            if stated or verdict.target in judged or _is_vague(oracle, claim.text, question):
+                yield replace(verdict, label=_compare(stated, listed) if stated else "missing")
+            else:
+                yield replace(verdict, error=_unreadable(claim.text))
+
+
+def _is_vague(oracle: Oracle, text: str, question: Question) -> bool:
+    return bool(oracle.parser.parse(text, _topic(oracle, question)).claims)
+
+
+def _reasoning(oracle: Oracle, response: Response, found: Claims) -> Verdict:
+    verdict = Verdict("reasoning", "reasoning", by="world", error=found.error)
+    thought = {f"claim:{claim.id}" for claim in found.claims if claim.section == "think"}
+    told = [one for one in (*found.verdicts, *_facts(oracle, response, found)) if one.target in thought]
+    error = found.error or next((one.error for one in told if one.error), None)
+    if error:
+        return replace(verdict, error=error)
+    return replace(verdict, label="good" if told and all(one.p != P_TRUE["wrong"] for one in told) else "poor")
+
+
+def _unreadable(text: str) -> Failure:
+    return Failure("verify", "unparsed", "this is not a statement about the world", text)
