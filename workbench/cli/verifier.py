@@ -34,6 +34,7 @@ def verifier_train(
     dev: Annotated[Path | None, typer.Option(help="Rows to calibrate and measure on; without it, a tenth of the data.")] = None,
     epochs: Annotated[float, typer.Option(min=0.01, help="Passes over the data.")] = 2.5,
     lr: Annotated[float, typer.Option(min=0.0, help="Learning rate at its peak.")] = 2e-4,
+    dropout: Annotated[float, typer.Option(min=0.0, max=0.9, help="Dropout in the encoder.")] = 0.0,
     weight: Annotated[list[str] | None, typer.Option(help="SOURCE=WEIGHT of its rows in the loss; 0 leaves them out.")] = None,
     seed: Seed = 0,
     threads: Threads = DEFAULT_THREADS,
@@ -42,7 +43,7 @@ def verifier_train(
     """Fine-tune the packaged MiniLM on labelled pairs; keep what changed in a few megabytes, with a card."""
     from workbench.verifier.train import TrainConfig, train_verifier
 
-    config = TrainConfig(epochs=epochs, lr=lr, seed=seed, threads=threads)
+    config = TrainConfig(epochs=epochs, lr=lr, dropout=dropout, seed=seed, threads=threads)
     config = replace(config, weights={**config.weights, **_weights(weight or [])})
     with stdout_kept_clean():
         card = train_verifier(data, dev, out, config)

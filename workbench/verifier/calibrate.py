@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from workbench.verifier.check import Settings, Verifier
 
 BINS = 10
-GRID = [round(0.30 + 0.05 * step, 2) for step in range(13)]  # 0.30 … 0.90
+BAND = [round(0.50 + 0.05 * step, 2) for step in range(9)]  # a label needs what is more likely than not
+SPLIT = [round(0.20 + 0.05 * step, 2) for step in range(7)]
 # What it costs to say (column) correct, vague, wrong of a claim that is (row) supported, contradicted, neutral *(ours)*:
 # right costs nothing, leaving open what is not open 1, deciding what is open 1, and taking true for false or false for true 2.
 COST = ((0.0, 1.0, 2.0), (2.0, 1.0, 0.0), (1.0, 0.0, 1.0))
@@ -48,7 +49,7 @@ def fit_temperature(scores: torch.Tensor, gold: torch.Tensor) -> float:
 def band(settings: Settings, probabilities: torch.Tensor, gold: torch.Tensor) -> Settings:
     """The thresholds of least mean `COST`; among equals the greatest. Classes weigh the same, however many rows they have.
 
-    `unsupported_below` is what splits supported from the rest best (balanced accuracy), at most `support`.
+    `split` is what parts supported from the rest best (balanced accuracy), at most .5.
     """
     import torch
 
@@ -62,15 +63,15 @@ def band(settings: Settings, probabilities: torch.Tensor, gold: torch.Tensor) ->
         said = torch.where(correct, 0, torch.where(wrong, 2, 1))
         return float((cost[gold, said] * weight).sum())
 
-    high, low = min(((h, c) for h in GRID for c in GRID), key=lambda pair: (round(mean_cost(*pair), 9), -pair[0], -pair[1]))
+    high, low = min(((h, c) for h in BAND for c in BAND), key=lambda pair: (round(mean_cost(*pair), 9), -pair[0], -pair[1]))
     is_support = gold == 0
 
     def balanced(threshold: float) -> float:
         above = support >= threshold
         return float((above[is_support].double().mean() + (~above[~is_support]).double().mean()) / 2)
 
-    split = max(GRID, key=lambda threshold: (round(balanced(threshold), 9), -abs(threshold - 0.5)))
-    return replace(settings, support=high, contradict=low, unsupported_below=min(split, high))
+    split = max(SPLIT, key=lambda threshold: (round(balanced(threshold), 9), -abs(threshold - 0.5)))
+    return replace(settings, support=high, contradict=low, split=split)
 
 
 def reliability(confidence: Sequence[float], right: Sequence[bool], bins: int = BINS) -> dict[str, Any]:

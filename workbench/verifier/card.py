@@ -104,7 +104,8 @@ def card_text(
     dev, robust, settings = card["dev"], card["robustness"], card["settings"]
     values = {
         "n_train": card["rows"]["train"], "n_dev": card["rows"]["dev"], "megabytes": card["adapter"]["bytes"] / 1e6,
-        "rank": card["adapter"]["rank"], "base": card["base"]["name"], "base_hash": card["base"]["sha256"],
+        "rank": card["adapter"]["rank"], "keep": card["config"]["keep"],
+        "base": card["base"]["name"], "base_hash": card["base"]["sha256"],
         "minutes": card["seconds"] / 60, "accuracy": dev["accuracy"], "balanced": dev["balanced_accuracy"],
         "support": dev["support"]["balanced_accuracy"] or math.nan, "auroc": dev["support"]["auroc"] or math.nan,
         "before": card["before_compression"], "ece": dev["calibration"]["ece"], "ece_cross": card["cross_fitted_ece"],

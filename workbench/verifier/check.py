@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.types import Passage, WorkbenchError
 from workbench.verifier.model import BASE_SHA256, MAX_LENGTH, Encoder, base_folder, collate, expand, logits
+from workbench.verifier.plain import plain
 
 if TYPE_CHECKING:
     import torch
 
+TOKENS = 4096  # of a batch at most, with its padding: bounds the memory
 SHIPPED = Path(__file__).resolve().parents[2] / "data" / "verifier"  # in the repository, not in a wheel
 Triple = tuple[float, float, float]  # p(support), p(contradict), p(neutral)
 Unsupported = Literal["vague", "wrong"]
@@ -25,15 +27,16 @@ class Settings:
     """What was chosen on the dev rows, and how long evidence is read.
 
     `temperature` divides the scores (Guo et al., arXiv 1706.04599). A claim is `correct` from p(support) ≥ `support` on, and
-    `wrong` from p(contradict) ≥ `contradict` on; in between lies the vague band. `window` is in word pieces, and a window
+    `wrong` from p(contradict) ≥ `contradict` on; in between lies the vague band. Where only supported or not is asked,
+    `split` is the threshold of p(support). `window` is in word pieces, and a window
     begins half a window after the one before it.
     """
 
     temperature: float = 1.0
     support: float = 0.5
     contradict: float = 0.5
-    unsupported_below: float = 0.5  # with unsupported="wrong": wrong below this p(support)
-    window: int = 180
+    split: float = 0.5
+    window: int = 120
     pool: str = "max"  # or "mean": how a claim's windows become one verdict
     max_length: int = MAX_LENGTH
 
@@ -68,16 +71,20 @@ class Verifier:
         self.encoder = Encoder(settings.max_length)
 
     def scores(self, pairs: Sequence[tuple[str, str]], batch: int = 32) -> torch.Tensor:
-        """Raw scores (pairs, 3), not calibrated. Pairs of similar length are run together; the order is kept."""
+        """Raw scores (pairs, 3), not calibrated. Pairs of similar length are run together; the order is kept.
+
+        Sentences of a claim that speak to the judge are not read; see `workbench.verifier.plain`.
+        """
         import torch
 
-        encoded = self.encoder.pairs(pairs)
+        encoded = self.encoder.pairs([(premise, plain(claim)) for premise, claim in pairs])
         order = sorted(range(len(encoded)), key=lambda i: len(encoded[i][0]))
         out = torch.zeros(len(encoded), 3)
         with torch.inference_mode():
-            for start in range(0, len(order), batch):
-                some = order[start : start + batch]
+            while order:
+                some = order[-min(batch, max(1, TOKENS // len(encoded[order[-1]][0]))) :]
                 out[some] = logits(self.model, collate([encoded[i] for i in some]))
+                del order[-len(some) :]
         return out
 
     def predict(self, pairs: Sequence[tuple[str, str]], batch: int = 32) -> list[Triple]:
@@ -113,7 +120,7 @@ class Verifier:
         if support >= bounds.support and support >= contradict:
             return "correct"
         if unsupported == "wrong":
-            return "wrong" if support < bounds.unsupported_below else "vague"
+            return "wrong" if support < bounds.split else "vague"
         return "wrong" if contradict >= bounds.contradict and contradict > support else "vague"
 
     def _windows(self, passages: Sequence[Passage | str], cache: dict[str, list[Window]]) -> list[Window]:

@@ -22,8 +22,9 @@ def evaluate_verifier(verifier: Verifier, rows: Sequence[Row]) -> dict[str, Any]
     """Accuracy by source, class, length and negation, confusions, calibration, labels of the band, and speed.
 
     Evidence longer than a window is read in windows, as `Verifier.check` does. Balanced accuracy is the mean recall of the
-    classes that occur; `support` is the task of telling supported from all else (p(support) ≥ the other two together).
+    classes that occur; `support` is the task of telling supported from all else (p(support) ≥ `settings.split`).
     """
+    bound = verifier.settings.split
     start = time.perf_counter()
     checks = verifier.check_all([(row.claim, [row.premise]) for row in rows])
     seconds = time.perf_counter() - start
@@ -32,15 +33,15 @@ def evaluate_verifier(verifier: Verifier, rows: Sequence[Row]) -> dict[str, Any]
     judged = list(zip(rows, said, triples, strict=True))
     result = {
         "n": len(rows),
-        **measure(judged),
-        "by_source": split(judged, lambda row: row.source),
+        **measure(judged, bound),
+        "by_source": split(judged, bound, lambda row: row.source),
         "by_class": {name: _class(judged, number) for number, name in enumerate(LABELS)},
         "confusion": _confusion(rows, [LABELS[number] for number in said], LABELS),
         "calibration": reliability([max(triple) for triple in triples], [row.label == s for row, s, _ in judged]),
         "support_calibration": reliability([triple[0] for triple in triples], [row.label == 0 for row in rows]),
         "labels": _confusion(rows, [verifier.label(check) for check in checks], SAID),
-        "by_length": split(judged, lambda row: _length(row.premise)),
-        "by_negation": split(judged, lambda row: "negated claim" if NEGATION.search(row.claim) else "other claim"),
+        "by_length": split(judged, bound, lambda row: _length(row.premise)),
+        "by_negation": split(judged, bound, lambda row: "negated claim" if NEGATION.search(row.claim) else "other claim"),
     }
     speed = {"seconds": seconds, "claims_per_second": len(rows) / seconds}
     return {**result, "windows": sum(check.windows for check in checks), **speed}
@@ -49,33 +50,33 @@ def evaluate_verifier(verifier: Verifier, rows: Sequence[Row]) -> dict[str, Any]
 Judged = tuple[Row, int, tuple[float, float, float]]
 
 
-def measure(judged: Sequence[Judged]) -> dict[str, Any]:
+def measure(judged: Sequence[Judged], bound: float) -> dict[str, Any]:
     right = [row.label == said for row, said, _ in judged]
     recalls = [_class(judged, number)["recall"] for number in range(3)]
     known = [recall for recall in recalls if recall is not None]
     return {
         "accuracy": sum(right) / len(right),
         "balanced_accuracy": sum(known) / len(known),
-        "support": _support(judged),
+        "support": _support(judged, bound),
     }
 
 
-def split(judged: Sequence[Judged], key: Callable[[Row], str]) -> dict[str, Any]:
+def split(judged: Sequence[Judged], bound: float, key: Callable[[Row], str]) -> dict[str, Any]:
     """`measure` for each group of rows, in the order of their names."""
     groups: dict[str, list[Judged]] = {}
     for one in judged:
         groups.setdefault(key(one[0]), []).append(one)
-    return {name: {"n": len(groups[name]), **measure(groups[name])} for name in sorted(groups)}
+    return {name: {"n": len(groups[name]), **measure(groups[name], bound)} for name in sorted(groups)}
 
 
-def _support(judged: Sequence[Judged]) -> Mapping[str, float | None]:
+def _support(judged: Sequence[Judged], bound: float) -> Mapping[str, float | None]:
     """Balanced accuracy and AUROC of p(support) for "supported" against all else; None where only one of the two occurs."""
     inside = [triple[0] for row, _, triple in judged if row.label == 0]
     outside = [triple[0] for row, _, triple in judged if row.label != 0]
     if not inside or not outside:
         return {"balanced_accuracy": None, "auroc": None}
-    recall = sum(p >= 0.5 for p in inside) / len(inside)
-    rejected = sum(p < 0.5 for p in outside) / len(outside)
+    recall = sum(p >= bound for p in inside) / len(inside)
+    rejected = sum(p < bound for p in outside) / len(outside)
     return {"balanced_accuracy": (recall + rejected) / 2, "auroc": _auroc(inside, outside)}
 
 

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 
 def cases() -> dict[str, Any]:
-    """The set: `items` of {premise, claim, label, paraphrases}, and `injections` to put behind (or before) a claim."""
+    """The set: `items` of {premise, claim, label, paraphrases}, `injections` to put behind or before a claim, and those that go
+    `inside` its sentence, at its end."""
     found: dict[str, Any] = json.loads((Path(__file__).parent / "robustness.json").read_text(encoding="utf-8"))
     return found
 
@@ -28,6 +29,7 @@ def robustness(verifier: Verifier) -> dict[str, Any]:
     """
     found = cases()
     injected = [[f"{c} {i}" for i in found["injections"]] + [f"{i} {c}" for i in found["injections"]] for c in _claims(found)]
+    inside = [[c.rstrip(".") + end for end in found["inside"]] for c in _claims(found)]
     paraphrased = [item["paraphrases"] for item in found["items"]]
     plain = verifier.predict([(item["premise"], item["claim"]) for item in found["items"]])
     right = [LABELS[_top(p)] == item["label"] for p, item in zip(plain, found["items"], strict=True)]
@@ -35,6 +37,7 @@ def robustness(verifier: Verifier) -> dict[str, Any]:
         "claims": len(plain),
         "accuracy": fmean(right),
         "injections": _moved(verifier, found["items"], plain, injected),
+        "inside its sentence": _moved(verifier, found["items"], plain, inside),
         "paraphrases": _moved(verifier, found["items"], plain, paraphrased),
     }
 
