@@ -131,7 +131,9 @@ def test_errors_are_where_the_bad_claims_are() -> None:
     assert spans.sentence_spans(row, spans.UNSUPPORTED) == [(11, 30)]
     suspicion = spans.suspicion(row)
     assert (suspicion[0], suspicion[9], suspicion[12], suspicion[25]) == (pytest.approx(0.1), 0, 0.8, 0.5)
-    assert spans.mostly([(0, 10), (11, 30)], spans.mask(text, [(0, 7)])) == [(0, 10)]
+    gold = spans.mask(text, [(3, 9)])  # 5 of the first sentence's 10 characters
+    assert spans.marked_units(row.sentences, gold, 0.5) == [(0, 10)] and spans.marked_units(row.sentences, gold, 0.6) == []
+    assert [one.tolist() for one in spans.oracle([row], [row.sentences], [gold])] == [spans.mask(text, [(0, 10)]).tolist()]
 
 
 def test_squads_exact_match() -> None:

@@ -1,5 +1,7 @@
 """Claims by rules against the atomic facts that people wrote for the same biographies (FActScore, arXiv 2305.14251).
 
+The rules were written while looking at these biographies: for them, this is a development set.
+
 A claim and a fact match if the F1 of their words reaches a threshold; pairs are taken greedily, the best first, one to one
 *(ours)*. "He", "she" and "they" count as the topic, articles do not count.
 """
