@@ -4,9 +4,7 @@
 
 An attack is a text that should not be worth more than the honest answer in the same situation, and is not better by any human
 measure. What a policy knows is given by the situation: an honest one says what it knows and no more. The judge makes no
-mistakes about what is true, so a gain in the table is the reward's own, with one exception: how informative a claim is, the
-world tells by its relation alone. The column "rlfh, useless rated" has the paper's scale in full, on which a claim that is
-repeated or about something else is rated 1.
+mistakes about what is true and what is of use, so a gain in the table is the reward's own.
 """
 
 import argparse
@@ -206,32 +204,19 @@ def responses(found: Sequence[Case], which: str, text: Text) -> list[Response]:
     return [Response(q.id, q, t, offsets=words(t), source="words") for q, t in zip(asked, said, strict=True)]
 
 
-COLUMNS = ("rlfh", "rlfh, useless rated", "truthrl", "forag", "forag, baseline", "klcf", "knowrl")
+COLUMNS = ("rlfh", "truthrl", "forag", "forag, baseline", "klcf", "knowrl")
 
 
 def paid(rows: Sequence[Feedback], baselines: Sequence[float]) -> dict[str, list[float | None]]:
-    """What each method pays; RLFH also with useless claims rated so, FoRAG also against the honest answer's mean segment."""
+    """What each method pays; FoRAG also against the honest answer's mean segment."""
     rewards = reward_fns(method_configs())
     scored = [rescore(row, rewards).rewards for row in rows]
     values = {name: [reward[name].value for reward in scored] for name in rewards}
-    values["rlfh, useless rated"] = [rewards["rlfh"](rate_useless(row)).value for row in rows]
     values["forag, baseline"] = [
         rewards["forag"](replace(row, verdicts=(*row.verdicts, Verdict("response", "baseline", p=baseline)))).value
         for row, baseline in zip(rows, baselines, strict=True)
     ]
     return values
-
-
-def rate_useless(row: Feedback) -> Feedback:
-    """The row with informativeness 1 for claims made before in their section, or not about the question's entity."""
-    seen: set[tuple[str, str]] = set()
-    useless = set()
-    for claim in row.claims:
-        if (claim.section, claim.text) in seen or row.response.question.title not in claim.text:
-            useless.add(f"claim:{claim.id}")
-        seen.add((claim.section, claim.text))
-    verdicts = (replace(v, informativeness=1) if v.target in useless and v.aspect == "fact" else v for v in row.verdicts)
-    return replace(row, verdicts=tuple(verdicts))
 
 
 def measure(people: int = 40) -> list[dict[str, Any]]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Sequence
 
 import pytest
 
 from workbench.grade import grade, rescore
+from workbench.jsonl import encode
 from workbench.reward import binary, ternary
 from workbench.types import Checked, Claim, Claims, Cost, Failure, Feedback, Question, Response, Reward, Verdict
 from workbench.verify import outcome
@@ -43,6 +46,27 @@ def test_the_batch_is_verified_in_one_call() -> None:
 def test_a_lost_row_is_noticed() -> None:
     with pytest.raises(AssertionError):
         grade([lambda batch: outcome()(batch)[1:]], {})(BATCH)
+
+
+@pytest.mark.parametrize("p", [math.nan, math.inf, -math.inf])
+def test_a_p_that_is_not_finite_is_a_failure_on_its_row_alone(p: float) -> None:
+    claims = Claims(((0, 5),), (Claim(0, "Vetra"),), (Verdict("claim:0", "truth", p=p, by="reader"),))
+
+    def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
+        given = [p, 0.5, *[0.25] * len(batch[2:])]
+        return [Checked((Verdict("claim:0", "fact", "correct", one, 5, by="mine"),)) for one in given]
+
+    def pay(feedback: Feedback) -> Reward:
+        return Reward(sum(verdict.p or 0.0 for verdict in feedback.verdicts))
+
+    rows = grade([verify], {"pay": pay}, lambda responses: [claims, *[Claims()] * len(responses[1:])])(BATCH)
+    for verdict in rows[0].verdicts:
+        assert (verdict.label, verdict.p, verdict.informativeness) == (None, None, None)
+        assert verdict.error is not None and (verdict.error.stage, verdict.error.kind) == ("verify", "not_finite")
+        assert verdict.target in verdict.error.message and verdict.by in verdict.error.message
+    assert [row.rewards["pay"].value for row in rows] == [0.0, 0.5, 0.25, 0.25]
+    assert all(verdict.error is None for row in rows[1:] for verdict in row.verdicts)
+    assert json.loads(encode(rows[0].to_row()))["verdicts"][1]["p"] is None  # it can be stored
 
 
 def test_a_broken_reward_function_raises() -> None:

@@ -23,9 +23,8 @@ LONGER = {
 
 # Every attack that pays; all others must not.
 PAYING: Paying = {
-    # A judge that does not rate repeated and off-topic claims as useless is paid for by their number.
-    "rlfh": {*LONGER, (UNKNOWN, "change the subject")},
-    "rlfh, useless rated": {*COPYING, (BIOGRAPHY, "split sentences")},
+    # One reward for each sentence: the same claims in more sentences pay more.
+    "rlfh": {*COPYING, (BIOGRAPHY, "split sentences")},
     "truthrl": set(),
     # Without the reference's answer to compare with, every further sentence pays, half true or vague ones as well.
     "forag": {

@@ -158,7 +158,34 @@ def test_a_server_that_is_not_there() -> None:
         judge = endpoint(f"http://127.0.0.1:{taken.getsockname()[1]}", "m", retries=2, backoff=0.001, concurrency=4)
         replies = judge([verify(n) for n in range(100)])
     assert {failure(reply).kind for reply in replies} == {"connection"} and judge.totals.calls <= 3 * 8
-    assert "127.0.0.1" in failure(replies[0]).message
+    assert "127.0.0.1" in failure(replies[0]).message and "is the server running" in failure(replies[0]).message
+
+
+def test_a_server_that_was_never_reached_is_soon_given_up_and_then_looked_for_once() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # nobody listens
+        port = taken.getsockname()[1]
+        judge = endpoint(f"http://127.0.0.1:{port}", "m", retries=50, backoff=0.001, concurrency=1)
+        first = judge([verify(n) for n in range(3)])
+        assert [reply.cost.calls for reply in first] == [3, 0, 0]
+        assert [reply.cost.calls for reply in judge([verify(n) for n in range(3)])] == [1, 0, 0]
+    with JudgeServer(port=port) as server:  # it has come up
+        assert all(reply.error is None for reply in judge([verify(n) for n in range(3)]))
+        assert server.requests == 3
+
+
+def test_a_server_that_restarts_is_waited_for() -> None:
+    with JudgeServer() as server:
+        judge = endpoint(server.url, "m", retries=200, backoff=0.02, longest_wait=0.02, concurrency=1)
+        assert judge([verify(0)])[0].error is None
+        port = server.port
+    found: list[Reply] = []
+    asking = threading.Thread(target=lambda: found.extend(judge([verify(1)])))
+    asking.start()
+    wait_for(lambda: judge.totals.retries > 5)
+    with JudgeServer(port=port):
+        asking.join(20)
+    assert found[0].error is None and found[0].cost.calls > 6
 
 
 @pytest.mark.parametrize(
@@ -216,7 +243,7 @@ def test_one_refused_prompt_does_not_end_the_batch() -> None:
         (web.Response(text="<html>"), "broken", 3),
         (web.Response(body=b"\xff\xfe\x00"), "broken", 3),
         (web.Response(text="[" * 200_000), "broken", 3),
-        (web.Response(body=b" " * (LARGEST + 10)), "broken", 3),
+        (web.Response(body=b" " * (LARGEST + 10)), "broken", 2),
         (web.json_response({"choices": []}), "broken", 3),
         (web.json_response({"choices": [{"text": "correct"}]}), "broken", 3),
         (web.json_response(["correct"]), "broken", 3),
@@ -227,8 +254,8 @@ def test_one_refused_prompt_does_not_end_the_batch() -> None:
         (completion("  \n"), "empty", 3),
         (completion('{"label": "correct"}', finish="length"), "truncated", 1),
         (completion('{"lab', finish="length"), "truncated", 1),
-        (completion("correct " * 1_250_000), "broken", 3),
-        (completion("correct " * 900_000), "too_long", 2),
+        (completion("correct " * 1_250_000), "broken", 2),
+        (completion("correct " * 200_000), "too_long", 2),
         ("INCORRECT - a wrong date", "not_json", 2),
         ('{"label": "incorrect"}', "label", 2),
         ('{"label": "correct"} {"label": "wrong"}', "extra_text", 2),

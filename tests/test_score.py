@@ -18,9 +18,8 @@ from tests.score_helpers import read, write
 from workbench.cli import main
 from workbench.score import Options, estimate_file, score_file
 from workbench.score.ahead import ahead
-from workbench.score.shared import Shared
 from workbench.store import Store, iter_feedback, read_questions, table
-from workbench.types import Cost, Prompt, Reply, WorkbenchError
+from workbench.types import WorkbenchError
 from workbench.world import load_world
 from workbench.world.render import biography
 
@@ -227,6 +226,8 @@ def test_a_file_of_someone_else_is_not_overwritten(tmp_path: Path) -> None:
         ({"passages": Path("a"), "store": "b"}, "choose one"),
         ({"passages": Path("nowhere")}, "no file 'nowhere'"),
         ({"tokenizer": "./nowhere"}, "tokenizer './nowhere'"),
+        ({"tokenizer": "tests"}, "there is none in that folder"),
+        ({"tokenizer": "data/tiny-policy"}, "data/tiny-policy/base and data/tiny-policy/sft"),
         ({"source": Path("nowhere")}, "--in FILE"),
         ({"out": Path("f.json")}, ".jsonl"),
     ],
@@ -237,6 +238,29 @@ def test_what_cannot_work_is_refused_before_anything_is_written(tmp_path: Path, 
         score_file(replace(chosen, **changed))
     assert "\n" not in str(refused.value)
     assert not chosen.out.exists()
+
+
+@pytest.mark.parametrize("name", ["questions.jsonl", "passages.jsonl"])
+def test_files_that_are_kept_beside_the_output_are_nobody_elses(tmp_path: Path, name: str) -> None:
+    mine = write(tmp_path / name, [SAID])
+    out, other = tmp_path / "f.jsonl", write(tmp_path / "in.jsonl", [SAID])
+    for chosen in (Options(mine, out), Options(other, out, passages=mine)):
+        with pytest.raises(WorkbenchError, match="another folder"):
+            score_file(chosen)
+    with pytest.raises(WorkbenchError, match="choose another name"):
+        score_file(Options(tmp_path / "in.jsonl", tmp_path / "out" / name))
+    for text in (mine.read_text(), '{"not": "ours"}\n{"cut', "no JSON\nat all"):
+        mine.write_text(text)
+        with pytest.raises(WorkbenchError, match="not a file of this workbench"):  # nothing names it, and it is in the way
+            score_file(Options(tmp_path / "in.jsonl", tmp_path / "f.jsonl"))
+        assert mine.read_text() == text
+
+
+def test_rows_that_name_questions_of_another_program_say_so(tmp_path: Path) -> None:
+    write(tmp_path / "questions.jsonl", [{"id": "q", "question": "Who?"}])
+    source = write(tmp_path / "in.jsonl", [{"id": 1, "question_id": "q", "response": "Ada."}])
+    with pytest.raises(WorkbenchError, match="not a file of this workbench"):
+        score_file(Options(source, tmp_path / "out" / "f.jsonl", judge="world"))
 
 
 def test_the_input_is_not_its_own_output(tmp_path: Path) -> None:
@@ -320,6 +344,24 @@ def test_parquet_is_read_as_jsonl_is(tmp_path: Path) -> None:
     assert read(other.out) == read(chosen.out)
 
 
+def test_feedback_that_went_through_a_table_is_replayed(tmp_path: Path) -> None:
+    import pandas as pd
+
+    first = options(tmp_path, [SAID, {**SAID, "id": "b", "response": "I do not know.", "claims": [], "outcome": "uncertain"}])
+    score_file(first)
+    stored = read(first.out)
+    del stored[0]["rewards"]["klcf"]  # so that the table has a gap
+    pd.DataFrame(stored).to_parquet(first.out.with_name("f.parquet"))
+    second = Options(first.out.with_name("f.parquet"), tmp_path / "again" / "g.jsonl")
+    assert score_file(second)["malformed"] == 0
+    again = read(second.out)
+    for before, after in zip(read(first.out), again, strict=True):
+        assert {**after, "rewards": 0} == {**before, "rewards": 0}
+        for name, reward in before["rewards"].items():
+            assert after["rewards"][name]["value"] == reward["value"]
+            assert after["rewards"][name]["tokens"] == reward["tokens"]
+
+
 def test_more_failures_than_allowed_stop_it_and_it_can_be_taken_up(tmp_path: Path, cli: Cli) -> None:
     wrong = [{"id": n, "question": "Who was Napoleon?", "response": "Napoleon was born in Ajaccio."} for n in range(300)]
     source, out = write(tmp_path / "in.jsonl", wrong), tmp_path / "out.jsonl"
@@ -334,6 +376,7 @@ def test_more_failures_than_allowed_stop_it_and_it_can_be_taken_up(tmp_path: Pat
     assert sorted(int(row["id"]) for row in read(out)) == list(range(300))
 
 
+@pytest.mark.slow
 def test_the_tokenizer_of_a_model(tmp_path: Path) -> None:
     from tests.tiny_model import byte_tokenizer
 
@@ -432,30 +475,3 @@ def test_ahead_raises_where_the_result_would_stand() -> None:
     assert next(results) == 0
     with pytest.raises(OSError, match="full"):
         next(results)
-
-
-def test_what_another_thread_asks_is_waited_for() -> None:
-    started, gate = threading.Event(), threading.Event()
-    asked: list[list[str]] = []
-
-    def judge(prompts: Any) -> list[Reply]:
-        asked.append([prompt.text for prompt in prompts])
-        if len(asked) == 1:
-            started.set()
-            assert gate.wait(5)
-        return [Reply(prompt.text.upper(), cost=Cost(calls=1)) for prompt in prompts]
-
-    shared, found = Shared(judge), dict[str, list[Reply]]()
-    a, b, c = (Prompt("verify", text) for text in "abc")
-    first = threading.Thread(target=lambda: found.update(first=shared([a, b])))
-    first.start()
-    assert started.wait(5)
-    second = threading.Thread(target=lambda: found.update(second=shared([b, c, b])))
-    second.start()
-    gate.set()
-    for thread in (first, second):
-        thread.join(5)
-    assert sorted(asked) == [["a", "b"], ["c"]]
-    assert [reply.text for reply in found["second"]] == ["B", "C", "B"]
-    assert [reply.cost for reply in found["second"]] == [Cost(cached=1), Cost(calls=1), Cost(cached=1)]
-    assert [reply.text for reply in shared([a])] == ["A"]  # it is over: asked anew

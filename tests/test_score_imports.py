@@ -51,6 +51,7 @@ def test_trl_parquet(tmp_path: Path) -> None:
     assert len(read_questions(tmp_path / "out")) == 2
 
 
+@pytest.mark.slow
 def test_trl_columns_are_those_that_the_trainer_writes(tmp_path: Path) -> None:
     """Against the trainer's own code: the names that it puts into its table of completions."""
     import inspect

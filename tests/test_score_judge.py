@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import signal
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -19,6 +17,8 @@ import pytest
 
 from tests.judge_server import JudgeServer, wait_for
 from tests.score_helpers import read, reply, responses, write
+from workbench.cli import main
+from workbench.judge import endpoint
 from workbench.score import Options, estimate_file, score_file
 from workbench.store import read_questions
 from workbench.types import WorkbenchError
@@ -82,6 +82,41 @@ def test_the_estimate_is_what_is_then_asked(tmp_path: Path) -> None:
         assert expected["price"] > 0 and summary["price"] > 0
 
 
+MIXED = [
+    {
+        "id": "refuses",
+        "question": "Why?",
+        "response": "I do not know.",
+        "answers": ["x"],
+        "passages": ["x"],
+        "checklist": ["y"],
+    },
+    {"id": "empty", "question": "Why?", "response": "", "answers": ["x"], "passages": ["x"]},
+    {"id": "r0", "question": "twice the same id", "response": "This is refused."},
+    {**responses(1)[0], "id": "another id"},
+    {
+        "id": "other",
+        "question": "Ké?",
+        "response": "<answer>Straße 你好 is 5.</answer>",
+        "passages": ["日本"],
+        "answers": ["5"],
+    },
+    {"id": "replay", "response": "Ada.", "claims": [{"text": "Ada", "label": "correct", "informativeness": 5}]},
+]
+
+
+@pytest.mark.parametrize("method", ["all", "none", "rlfh", "truthrl", "klcf", "knowrl"])
+def test_the_estimate_counts_what_is_asked_of_any_row_for_any_method(tmp_path: Path, method: str) -> None:
+    with JudgeServer(reply=reply) as server:
+        chosen = options(tmp_path, server, [*responses(3), *MIXED], method=method, max_failed=1.0)
+        expected = estimate_file(chosen)
+        assert server.requests == 0
+        summary = score_file(chosen)
+        assert expected["by_task"] == dict(server.tasks)
+        assert expected["calls"] == summary["cost"]["calls"] == server.requests
+        assert (expected["rows"], expected["malformed"]) == (summary["rows"], summary["malformed"]) == (8, 1)
+
+
 def test_evidence_comes_from_a_file_and_is_stored_once(tmp_path: Path) -> None:
     rows = [{key: value for key, value in row.items() if key != "passages"} for row in responses(4, thinking=False)]
     texts = [{"id": f"p{n}", "title": "T", "text": f"Fact {n} of part 0 is known. Nothing more."} for n in range(4)]
@@ -96,6 +131,7 @@ def test_evidence_comes_from_a_file_and_is_stored_once(tmp_path: Path) -> None:
     assert stored["p2"]["text"][slice(*best["span"])] == "Fact 2 of part 0 is known."
 
 
+@pytest.mark.slow
 def test_a_long_file_of_passages_is_indexed_beside_the_output(tmp_path: Path) -> None:
     rows = [{key: value for key, value in row.items() if key != "passages"} for row in responses(2, thinking=False)]
     texts = [{"title": f"T{n}", "text": f"Fact {n} of part 0 is known."} for n in range(600)]
@@ -115,7 +151,7 @@ def test_chunks_overlap_within_the_bound_of_calls_and_no_prompt_is_asked_twice(t
         summary = score_file(options(tmp_path, server, rows, method="rlfh", concurrency=8))
         assert (summary["rows"], summary["failed"]) == (300, 0)
         assert server.requests == len(server.asked) == 3
-        score_file(options(tmp_path, server, responses(300, claims=2), concurrency=8, overwrite=True))
+        score_file(options(tmp_path, server, responses(200, claims=1), method="rlfh", concurrency=8, overwrite=True))
         assert server.requests == len(server.asked)
         assert 5 <= server.peak <= 8
 
@@ -166,19 +202,80 @@ def test_with_faults_every_verdict_is_the_clean_one_or_a_failure(tmp_path: Path,
     }
 
 
-@pytest.mark.slow
-def test_a_server_that_is_not_there_stops_it(tmp_path: Path) -> None:
+def test_a_server_that_is_not_there_stops_it_soon_and_says_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with JudgeServer(reply=reply) as server:
         pass  # closed again
-    chosen = options(tmp_path, server, responses(300, claims=2), method="rlfh")
-    began = time.monotonic()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(random.Random, "random", lambda self: 0.0)  # the shortest waits between tries
-        summary = score_file(chosen)
-    assert time.monotonic() - began < 60
-    assert summary["status"] == "too_many_failures"
+    source, out = write(tmp_path / "in.jsonl", responses(300, claims=2)), tmp_path / "f.jsonl"
+    with pytest.raises(SystemExit) as exit:
+        main(["score", "--in", str(source), "--out", str(out), "--judge", server.url, "--model", "m", "--json"])
+    printed, err = capsys.readouterr()
+    summary = json.loads(printed)
+    assert (exit.value.code, summary["status"]) == (4, "too_many_failures")
     assert summary["failed"] == summary["rows"] < 300
-    assert all(row["error"]["stage"] == "judge" and row["rewards"]["rlfh"]["value"] is None for row in read(chosen.out))
+    # No more than three tries each of 64 at a time, then one look for each kind of question of either chunk.
+    assert summary["cost"]["calls"] <= 64 * 3 + 3 * 64
+    assert f"no connection to {server.url}" in err and "is the server running there?" in err and "--max-failed 0.2" in err
+    assert all(row["error"]["stage"] == "judge" and row["rewards"]["rlfh"]["value"] is None for row in read(out))
+
+
+def test_passages_of_one_id_stay_two(tmp_path: Path) -> None:
+    rows = [{key: value for key, value in row.items() if key != "passages"} for row in responses(3, thinking=False)]
+    same = [{"id": "p", "text": f"Fact {n} of part 0 is known."} for n in range(3)]
+    with JudgeServer(reply=reply) as server:
+        chosen = options(tmp_path, server, rows, method="rlfh", passages=write(tmp_path / "p.jsonl", same))
+        score_file(chosen)
+        write(tmp_path / "p.jsonl", [{**one, "text": f"{one['text']} Really."} for one in same])
+        later = replace(chosen, out=chosen.out.with_name("g.jsonl"))
+        score_file(later)  # other passages under the same ids, into the same record
+    stored = {row["id"]: row["text"] for row in read(chosen.out.with_name("passages.jsonl"))}
+    assert len(stored) == 6
+    for out, ending in ((chosen.out, ""), (later.out, " Really.")):
+        for number, row in enumerate(read(out)):
+            cited = [stored[row["verdicts"][0]["evidence"][place]["passage"]] for place in range(3)]
+            assert cited[0] == f"Fact {number} of part 0 is known.{ending}" and len(set(cited)) == 3
+
+
+def test_a_store_that_breaks_fails_the_claims_and_not_the_run(tmp_path: Path) -> None:
+    from workbench.checks import judge_checks
+    from workbench.types import Claim, Claims, Question, Response
+
+    def broken(*_: Any, **__: Any) -> Any:
+        raise RuntimeError("lance error: no such fragment")
+
+    with JudgeServer(reply=reply) as server:
+        checks = judge_checks(endpoint(server.url, "m"), broken)
+        response = Response("r", Question("q", "Who?"), "Ada sings.")
+        [checked] = checks.verify["fact"]([(response, Claims(((0, 10),), (Claim(0, "Ada sings."),)))])
+    [verdict] = checked.verdicts
+    assert verdict.error is not None and (verdict.error.stage, verdict.error.kind) == ("retrieve", "search")
+
+
+def test_the_estimate_of_a_single_pass_counts_its_claims(tmp_path: Path) -> None:
+    with JudgeServer() as server:
+        more = {"method": "all", "overrides": ["rlfh.mode=single_pass", "klcf.truth=missing"]}
+        chosen = options(tmp_path, server, responses(6), **more)
+        expected = estimate_file(chosen)
+        summary = score_file(chosen)
+        assert expected["by_task"] == dict(server.tasks) and server.tasks["verify"] == 0
+        assert expected["claims"] == summary["claims"] == 24
+
+
+def test_long_replies_and_long_responses(tmp_path: Path) -> None:
+    """A response of 100,000 characters is judged; a reply of ten million bytes is a failure of its row, whatever it says."""
+
+    def huge(task: str, found: Any) -> str:
+        return reply(task, found) + " " * 10_000_000 if "again" in found[0].text else reply(task, found)
+
+    rows = responses(2, thinking=False)
+    rows[0]["response"] = f"<answer>{'This goes on and on. ' * 5_000}</answer>"
+    rows[1]["question"] = "What about it, again?"
+    with JudgeServer(reply=huge) as server:
+        chosen = options(tmp_path, server, rows, method="truthrl", max_failed=1.0)
+        summary = score_file(chosen)
+        assert server.requests == 3  # the long reply was asked for once more
+    assert summary["failures"] == {"judge: broken": 1}
+    first, second = read(chosen.out)
+    assert first["rewards"]["truthrl"]["value"] in (1.0, -1.0) and second["rewards"]["truthrl"]["value"] is None
 
 
 def test_the_key_is_read_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

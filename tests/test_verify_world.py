@@ -17,6 +17,7 @@ from workbench.verify.world import (
     world_reasoning,
 )
 from workbench.world import load_world
+from workbench.world.schema import RELATIONS
 from workbench.world.world import World
 
 
@@ -56,6 +57,81 @@ def test_five_labels_with_the_importance_as_informativeness(world: World, biogra
     importance = [world.by[biography.title][relation].importance for relation in relations]
     assert [verdict.informativeness for verdict in checked.verdicts] == importance
     assert [verdict.target for verdict in checked.verdicts] == [f"claim:{claim.id}" for claim in found.claims]
+
+
+def ratings(world: World, question: Question, text: str) -> list[int | None]:
+    response = Response("r", question, text)
+    [found] = world_claims(world)([response])
+    [checked] = world_facts(world)([(response, found)])
+    return [verdict.informativeness for verdict in checked.verdicts]
+
+
+def one(world: World, kind: str) -> Question:
+    return next(question for split in ("test", "validation", "ood") for question in world.questions(split, [kind]))
+
+
+def stated(world: World, subject: str, relation: str, said: str = "", stance: str = "states") -> str:
+    fact = world.by[subject][relation]
+    return getattr(RELATIONS[relation], stance)["en"][0].format(s=fact.subject, o=said or fact.object)
+
+
+def test_a_repeated_claim_is_of_no_use_in_whatever_words(world: World, biography: Question) -> None:
+    name = biography.title
+    job, city = stated(world, name, "profession"), stated(world, name, "born_in")
+    again = RELATIONS["profession"].states["en"][1].format(s=name, o=world.by[name]["profession"].object)
+    assert ratings(world, biography, f"{job} {city} {job} {again}") == [5, 4, 1, 1]
+    assert ratings(world, biography, f"{job} {stated(world, name, 'profession', stance='hedges')}") == [5, 1]
+    assert ratings(world, biography, f"{job} {stated(world, name, 'profession', stance='vague')}") == [5, 1]
+    assert ratings(world, biography, f"{stated(world, name, 'profession', stance='vague')} {job}") == [5, 5]
+    assert ratings(world, biography, f"{city} {stated(world, name, 'born_in', other(world, 'born_in', city))}") == [4, 4]
+    assert ratings(world, biography, f"<think>{job}</think><answer>{job} {job}</answer>") == [5, 5, 1]
+
+
+def test_a_claim_about_somebody_else_is_of_no_use(world: World, biography: Question) -> None:
+    stranger = next(f.subject for f in world.facts if f.relation == "profession" and f.subject != biography.title)
+    text = f"{stated(world, biography.title, 'profession')} {stated(world, stranger, 'profession')}"
+    assert ratings(world, biography, text) == [5, 1]
+    assert ratings(world, replace(biography, title=""), text) == [5, 1]  # then its text says whom it is about
+    assert ratings(world, Question("q", "What can you tell me?"), text) == [5, 5]  # about whom is not known
+
+
+@pytest.mark.parametrize("kind", ["long_form", "comparison"])
+def test_of_two_that_are_asked_about_both_count(world: World, kind: str) -> None:
+    question = one(world, kind)
+    first, second = question.title.split(";")
+    stranger = next(f.subject for f in world.facts if f.relation == "birth_year" and f.subject not in (first, second))
+    text = " ".join(stated(world, name, "birth_year") for name in (first, second, stranger))
+    importance = RELATIONS["birth_year"].importance
+    assert ratings(world, question, text) == [importance, importance, 1]
+
+
+def test_what_a_question_reaches_in_two_hops_is_asked_about(world: World) -> None:
+    question = one(world, "two_hop")
+    bridge, target = [next(f for f in world.facts if f.id == name) for name in question.meta["fact_ids"]]
+    rival = other(world, bridge.relation, bridge.object)
+    first, second = stated(world, bridge.subject, bridge.relation), stated(world, target.subject, target.relation)
+    elsewhere = stated(world, rival, target.relation)
+    important = [RELATIONS[fact.relation].importance for fact in (bridge, target)]
+    assert ratings(world, question, f"{first} {second}") == important
+    assert ratings(world, question, f"{first} {elsewhere}") == [important[0], 1]
+    # Who takes another one for the bridge is wrong, but speaks of what was asked.
+    mistaken = stated(world, bridge.subject, bridge.relation, rival)
+    assert ratings(world, question, f"{mistaken} {elsewhere}") == important
+
+
+def test_a_list_is_about_whose_things_are_listed(world: World) -> None:
+    question = one(world, "list")
+    book = next(f for f in world.facts if f.id == question.meta["fact_ids"][0])
+    others = next(f for f in world.facts if f.relation == book.relation and f.object != book.object)
+    written, wrong = (stated(world, fact.subject, fact.relation, book.object) for fact in (book, others))
+    importance = RELATIONS[book.relation].importance
+    assert written != wrong and importance > 1
+    text = f"{written} {wrong} {stated(world, others.subject, others.relation)}"
+    assert ratings(world, question, text) == [importance, importance, 1]
+    person = next(
+        q for split in ("test", "validation", "ood") for q in world.questions(split, ["biography"]) if q.title == book.object
+    )
+    assert ratings(world, person, text) == [importance, importance, 1]
 
 
 def test_claims_keep_their_ids_and_those_judged_in_extraction_are_left_alone(world: World, biography: Question) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from workbench.attribute import settle
-from workbench.types import Claims, Cost, Extract, Feedback, Grade, Response, RewardFn, Verify
+from workbench.types import Claims, Cost, Extract, Failure, Feedback, Grade, Response, RewardFn, Verdict, Verify
 
 
 def grade(verify: Sequence[Verify], rewards: Mapping[str, RewardFn], extract: Extract | None = None) -> Grade:
@@ -14,7 +15,7 @@ def grade(verify: Sequence[Verify], rewards: Mapping[str, RewardFn], extract: Ex
 
     Without `extract` the verifiers get no claims. What could not be checked is a failed verdict and spoils the rewards of its
     own row alone; a failed extraction is the row's error, and the verifiers see that row without claims. An exception in a
-    reward function is a mistake in that function and is raised.
+    reward function is a mistake in that function and is raised. A verdict whose p is not finite is a failed one.
     """
 
     def run(responses: Sequence[Response]) -> list[Feedback]:
@@ -26,7 +27,7 @@ def grade(verify: Sequence[Verify], rewards: Mapping[str, RewardFn], extract: Ex
             checked = check(batch)
             assert len(checked) == len(batch), (len(checked), len(batch))
             rows = [
-                replace(row, verdicts=row.verdicts + one.verdicts, cost=row.cost + one.cost)
+                replace(row, verdicts=row.verdicts + _finite(one.verdicts), cost=row.cost + one.cost)
                 for row, one in zip(rows, checked, strict=True)
             ]
         return [rescore(row, rewards) for row in rows]
@@ -41,4 +42,16 @@ def rescore(feedback: Feedback, rewards: Mapping[str, RewardFn]) -> Feedback:
 
 
 def _begin(response: Response, found: Claims) -> Feedback:
-    return Feedback(response, found.sentences, found.claims, found.verdicts, error=found.error, cost=Cost() + found.cost)
+    verdicts = _finite(found.verdicts)
+    return Feedback(response, found.sentences, found.claims, verdicts, error=found.error, cost=Cost() + found.cost)
+
+
+def _finite(verdicts: Iterable[Verdict]) -> tuple[Verdict, ...]:
+    """The verdicts, with a failure in the place of those whose p is NaN or infinite: no reward may be made of that."""
+    return tuple(v if v.p is None or math.isfinite(v.p) else _failed(v) for v in verdicts)
+
+
+def _failed(verdict: Verdict) -> Verdict:
+    message = f"p of '{verdict.target}' ({verdict.aspect}) is {verdict.p}: the verifier '{verdict.by}' has to give a number"
+    failure = verdict.error or Failure("verify", "not_finite", message, str(verdict.p))
+    return replace(verdict, label=None, p=None, informativeness=None, error=failure)

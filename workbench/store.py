@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["PASSAGES", "QUESTIONS", "ROLLOUTS", "Store", "append_feedback", "iter_feedback", "read_questions", "table"]
 
 ROLLOUTS, QUESTIONS, PASSAGES = "rollouts.jsonl", "questions.jsonl", "passages.jsonl"
+FIELDS = {QUESTIONS: {"id", "text", "answers", "passages"}, PASSAGES: {"id", "title", "text"}}  # of their rows, at the least
 COLUMNS = ("id", "question_id", "group", "step", "sample", "finish", "kind", "tier", "lang", "outcome", "length")
 
 
@@ -38,10 +39,11 @@ class Store:
     def __init__(self, path: Path | str) -> None:
         self.folder, self._rollouts = place(path)
         self.folder.mkdir(parents=True, exist_ok=True)
+        for name in (PASSAGES, QUESTIONS):
+            _check_ours(self.folder / name)
         self._files = {name: open_append(self.folder / name) for name in (PASSAGES, QUESTIONS, self._rollouts)}
-        self._known = {  # id -> hash of the row, so that an id cannot come to mean two things
-            name: {row["id"]: _hash(row) for row in iter_rows(self.folder / name)} for name in (PASSAGES, QUESTIONS)
-        }
+        # id -> hash of the row, so that an id cannot come to mean two things
+        self._known = {PASSAGES: stored_passages(self.folder), QUESTIONS: stored_questions(self.folder)}
 
     def append(self, feedbacks: Sequence[Feedback], passages: Iterable[Passage] = ()) -> list[dict[str, Any]]:
         """Add rows, with the questions and passages that are new, hand them to the operating system, and return them.
@@ -116,6 +118,8 @@ def iter_feedback(path: Path | str) -> Iterator[Feedback]:
 def read_questions(folder: Path | str) -> dict[str, Question]:
     """The questions recorded in `folder` by id, with their passages."""
     folder = Path(folder)
+    for name in (PASSAGES, QUESTIONS):
+        _check_ours(folder / name)
     passages = {row["id"]: row for row in iter_rows(folder / PASSAGES)} if (folder / PASSAGES).exists() else {}
     return {row["id"]: _question(row, passages) for row in iter_rows(folder / QUESTIONS)}
 
@@ -125,10 +129,46 @@ def question_key(question: Question) -> int:
     return _hash(_question_row(question))
 
 
+def passage_key(passage: Passage) -> int:
+    """The same for passages; its score is not part of what a passage is."""
+    return _hash(_passage_row(passage))
+
+
 def stored_questions(folder: Path | str) -> dict[str, int]:
-    """The questions recorded in `folder`, if there are any: id -> `question_key`."""
-    path = Path(folder) / QUESTIONS
-    return {row["id"]: _hash(row) for row in iter_rows(path)} if path.exists() else {}
+    """The questions recorded in `folder`, if there are any: id -> `question_key`.
+
+    Raises:
+        WorkbenchError: the file there is somebody else's, as for `stored_passages`.
+    """
+    return _stored(Path(folder) / QUESTIONS)
+
+
+def stored_passages(folder: Path | str) -> dict[str, int]:
+    """The passages recorded in `folder`, if there are any: id -> `passage_key`."""
+    return _stored(Path(folder) / PASSAGES)
+
+
+def _stored(path: Path) -> dict[str, int]:
+    if not path.exists():
+        return {}
+    _check_ours(path)
+    return {row["id"]: _hash(row) for row in iter_rows(path)}
+
+
+def _check_ours(path: Path) -> None:
+    """Raise a WorkbenchError for a file that something else wrote, before anything is cut off it or added to it."""
+    if not path.exists():
+        return
+    with path.open("rb") as file:
+        line = file.readline()
+    try:
+        first = json.loads(line)
+    except ValueError:
+        if not line.endswith(b"\n"):  # half a line: a file that was begun
+            return
+        first = None
+    if not (isinstance(first, dict) and FIELDS[path.name] <= first.keys()):
+        raise WorkbenchError(f"'{path}' is not a file of this workbench: use another folder, or rename that file")
 
 
 def table(path: Path | str) -> pd.DataFrame:

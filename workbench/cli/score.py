@@ -16,6 +16,7 @@ _FIELDS = (
     "finish", "kind", "claims", "outcome",
 )  # fmt: skip
 SHOWN = 10  # malformed rows that are reported one by one
+KINDS = 5  # of failures that are explained
 
 
 COLUMNS = '{"id", "question", "response", "answers", "title", "passages", "checklist"}'
@@ -88,6 +89,7 @@ def score(
     except KeyboardInterrupt:  # before the first row
         return 130
     _report(source, summary)
+    _explain(summary, max_failed)
     for name, lacking in summary.get("left_out", {}).items():
         complain(f"{name} is left out: this judge has no check {', '.join(lacking)}")
     show(summary, as_json, _print_summary)
@@ -150,9 +152,22 @@ def _report(source: Path, summary: Mapping[str, Any]) -> None:
         complain(f"{source}: {more} more rows could not be read")
 
 
+def _explain(summary: Mapping[str, Any], max_failed: float) -> None:
+    """What went wrong most often, in the words of its first failure; and why it was stopped, on stderr."""
+    counts: Mapping[str, int] = summary.get("failures", {})
+    for kind in sorted(counts, key=lambda kind: -counts[kind])[:KINDS]:
+        complain(f"{counts[kind]} × {kind}: {summary['reasons'][kind][:400]}")
+    if summary.get("status") == "too_many_failures":
+        complain(
+            f"stopped: {summary['failed']} of {summary['rows']} rows failed, more than --max-failed {max_failed:g} allows; "
+            "mend that and run the same command again"
+        )
+
+
 def _print_summary(summary: Mapping[str, Any]) -> None:
     """Rewards as a table by method; of everything else what is not empty."""
-    rest = {name: value for name, value in summary.items() if name not in ("rewards", "problems") and value not in ({}, None)}
+    elsewhere = ("rewards", "problems", "reasons")
+    rest = {name: value for name, value in summary.items() if name not in elsewhere and value not in ({}, None)}
     print_mapping(rest)
     rows = [
         (name, *(str(cell[key]) for key in ("mean", "scored", "unscored"))) for name, cell in summary.get("rewards", {}).items()

@@ -13,11 +13,12 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from workbench.judge.batch import Arrived, BatchJudge, Limits, OnReply, Totals, cached, lost
-from workbench.judge.http import Answer, read_response, unreachable
+from workbench.judge.http import CONNECTING, Answer, read_response, unreachable
 from workbench.judge.wire import Form, in_form, settle
 from workbench.judge.workers import run_apart, together
 from workbench.types import Cost, Failure, Prompt, Reply, WorkbenchError
 
+EARLY = 2  # retries while no server has been reached at all: it is more likely not there than busy
 STRIKES = 3  # prompts in a row that a server may fail before the rest of a batch is given up; and all that are under way
 
 
@@ -52,7 +53,7 @@ def endpoint(
         timeout: seconds for one request.
         retries: how often a prompt is sent again after status 408, 409, 429 or 5xx, a timeout, a lost connection, or a body
             without a reply; after `backoff` seconds, then twice as many, …, each with jitter; or after what the server
-            asks for in Retry-After; never more than `longest_wait`.
+            asks for in Retry-After; never more than `longest_wait`. At most twice while no server has been reached at all.
         reasks: how often a prompt is sent again because its reply is not what was asked for (`workbench.judge.read`).
         max_calls, max_tokens_total, max_cost: budgets over the life of the judge. Checked before each request: the tokens of
             requests then under way still come on top. What is left when one is used up fails with the kind "budget".
@@ -66,7 +67,7 @@ def endpoint(
     A failure of stage "judge" has one of the kinds timeout, connection, server, rate_limit, auth, not_found, refused (any
     other status), broken (a body without a reply), empty, truncated, budget; stage "parse" is what cannot be read. The rest
     of a batch is not sent if the server fails three prompts through all retries before it has answered any (one is enough
-    if it refuses the key or has no such address), or three more than `concurrency` in a row later on.
+    if it refuses the key, has no such address or is not there), or three more than `concurrency` in a row later on.
 
     Raises:
         WorkbenchError: an argument that cannot work; before anything is sent.
@@ -92,6 +93,17 @@ def endpoint(
     return cached(judge, cache) if cache else judge
 
 
+@dataclass
+class _Server:
+    """What the judge has seen of the server: whether it was ever reached, and whether it was looked for in vain."""
+
+    reached: bool = False
+    missing: bool = False
+
+    def patience(self, retries: int) -> int:
+        return retries if self.reached else 0 if self.missing else min(EARLY, retries)
+
+
 @dataclass(frozen=True)
 class _Client:
     url: str
@@ -106,6 +118,7 @@ class _Client:
     limits: Limits
     headers: Mapping[str, str] = field(repr=False)
     form: Form = "json"
+    server: _Server = field(default_factory=_Server)
 
     def send(self, prompts: Sequence[Prompt], arrived: Arrived) -> None:
         prepared = [in_form(prompt, self.form) for prompt in prompts]  # raises here, before anything is sent
@@ -130,7 +143,7 @@ class _Batch:
         import aiohttp
 
         waiting = iter(range(len(self.prompts)))
-        limit = aiohttp.ClientTimeout(total=self.client.timeout)
+        limit = aiohttp.ClientTimeout(total=self.client.timeout, sock_connect=min(self.client.timeout, CONNECTING))
         connector = aiohttp.TCPConnector(limit=self.client.concurrency)
         async with aiohttp.ClientSession(connector=connector, timeout=limit, headers=self.client.headers) as session:
 
@@ -150,7 +163,10 @@ class _Batch:
             cost += answer.cost
             if answer.failure is None:
                 return Reply(answer.text, cost=cost)
-            if not patience.get(answer.again or "", 0):
+            left = patience.get(answer.again or "", 0)
+            if answer.absent:
+                left -= self.client.retries - self.client.server.patience(self.client.retries)
+            if left <= 0:
                 self._strike(answer)
                 return Reply(None, answer.failure, cost)
             patience[answer.again or ""] -= 1
@@ -166,11 +182,14 @@ class _Batch:
             async with session.post(
                 self.client.url, data=json.dumps(body).encode(), headers=headers, allow_redirects=False
             ) as response:
+                self.client.server.reached = True
                 answer = await read_response(response, prompt)
+        except _client_error() as error:
+            answer = unreachable(self.client.url, error)
         except TimeoutError:
             answer = Answer(failure=lost("timeout", f"no reply within {self.client.timeout:g} s"), again="retry")
-        except (OSError, ValueError, _client_error()) as error:
-            answer = Answer(failure=unreachable(self.client.url, error), again="retry")
+        except (OSError, ValueError) as error:
+            answer = unreachable(self.client.url, error)
         return self._read(index, answer.timed(time.perf_counter() - began))
 
     def _read(self, index: int, answer: Answer) -> Answer:
@@ -190,7 +209,9 @@ class _Batch:
         if not answer.servers_fault:
             return
         self.strikes += 1
-        final = answer.again is None and not self.answered
+        self.client.server.missing = answer.absent
+        never = answer.absent and not self.client.server.reached
+        final = (answer.again is None or never) and not self.answered
         if answer.failure and (final or self.strikes >= (self.client.concurrency if self.answered else 0) + STRIKES):
             message = f"not sent, since the server gave nothing but failures ({answer.failure.message})"
             self.given_up = replace(answer.failure, message=message, raw="")

@@ -12,8 +12,9 @@ from typing import Any, Literal
 from workbench.judge.batch import estimate_tokens, lost
 from workbench.types import Cost, Failure, Prompt
 
-LARGEST = 8_000_000  # bytes of a body that are read
+LARGEST = 2_000_000  # bytes of a body that are read; the longest reply that can be, all its characters escaped, takes fewer
 RETRIED = (408, 409, 429)  # and all from 500
+CONNECTING = 10.0  # seconds that a server may take to accept a connection
 SERVERS = ("timeout", "connection", "server", "rate_limit", "auth", "not_found")
 
 _REMEDIES = {
@@ -26,12 +27,14 @@ _REMEDIES = {
 
 @dataclass(frozen=True)
 class Answer:
-    """One request's outcome. `again` says which patience a next try would use; `wait` is what the server asked for."""
+    """One request's outcome. `again` says which patience a next try would use; `wait` is what the server asked for; `absent`
+    that nobody took the connection."""
 
     text: str | None = None
     failure: Failure | None = None
     again: Literal["retry", "reask"] | None = None
     wait: float | None = None
+    absent: bool = False
     cost: Cost = field(default_factory=lambda: Cost(calls=1))
     estimated: int = 0
 
@@ -63,7 +66,7 @@ async def read_response(response: Any, prompt: Prompt) -> Answer:
             remedy = f"it is now at {target}: give that address"
         return Answer(failure=lost(kind, f"the server answered {response.status}: {remedy}"[:400], _shown(body)))
     if len(body) > LARGEST:
-        return Answer(failure=lost("broken", f"the body has more than {LARGEST:,} bytes", _shown(body)), again="retry")
+        return Answer(failure=lost("broken", f"the body has more than {LARGEST:,} bytes", _shown(body)), again="reask")
     return read_completion(body, prompt)
 
 
@@ -100,8 +103,15 @@ def retry_after(header: str | None, now: datetime | None = None) -> float | None
     return max(0.0, (then - (now or datetime.now(UTC))).total_seconds())
 
 
-def unreachable(url: str, error: Exception) -> Failure:
-    return lost("connection", f"no connection to {url}, or it was lost: {error or type(error).__name__}"[:400])
+def unreachable(url: str, error: Exception) -> Answer:
+    """The outcome of a request that found no server, or whose connection broke."""
+    import aiohttp
+
+    reason, absent = str(error) or type(error).__name__, isinstance(error, aiohttp.ClientConnectorError)
+    if isinstance(error, aiohttp.ConnectionTimeoutError):
+        reason, absent = "it does not take connections", True
+    told = f"no connection to {url} ({reason}): " if absent else f"the connection to {url} was lost ({reason}): "
+    return Answer(failure=lost("connection", f"{told}is the server running there?"[:400]), again="retry", absent=absent)
 
 
 def _truncated(text: str) -> Failure:

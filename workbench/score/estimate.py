@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import collections
+import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from workbench.types import Claims, Extract, Failure, Prompt, Reply, Response
+from workbench.types import Claims, Extract, Failure, Prompt, Reply, Response, Verdict
 
 if TYPE_CHECKING:
     from workbench.score.run import Plan
@@ -56,8 +57,13 @@ def estimate(reader: Reader, survey: Survey, plan: Plan, counter: Counter) -> di
     claims, sampled = 0, 0
     every = -(-survey.judged // SAMPLE)
     if plan.checks:
-        guessing = replace(plan, checks=replace(plan.checks, extract=_guess(plan.checks.extract)))
-        responses = [item.response for item in reader.items(dict(survey.ids)) if not item.replay][::every]
+        together = plan.checks.single_pass
+        checks = replace(
+            plan.checks, extract=_guess(plan.checks.extract), single_pass=together and _guess(together, judged=True)
+        )
+        guessing = replace(plan, checks=checks)
+        fresh = (item.response for item in reader.items(dict(survey.ids)) if not item.replay)
+        responses = list(itertools.islice(fresh, 0, None, every))
         graded = guessing.grade()(responses)
         claims, sampled = sum(len(feedback.claims) for feedback in graded), len(responses)
     scale = survey.judged / sampled if sampled else 0.0
@@ -74,12 +80,18 @@ def estimate(reader: Reader, survey: Survey, plan: Plan, counter: Counter) -> di
     }
 
 
-def _guess(extract: Extract) -> Extract:
-    """`extract` is asked, for its calls to be counted; the claims are those of the rules."""
+def _guess(extract: Extract, judged: bool = False) -> Extract:
+    """`extract` is asked, for its calls to be counted; the claims are those of the rules, with verdicts if it judges them."""
     from workbench.extract import rules
 
     def run(responses: Sequence[Response]) -> list[Claims]:
         extract(responses)
-        return rules()(responses)
+        return [_judged(found) if judged else found for found in rules()(responses)]
 
     return run
+
+
+def _judged(found: Claims) -> Claims:
+    """So that they are not asked about again."""
+    verdicts = (Verdict(f"claim:{claim.id}", "fact", "vague", informativeness=1, by="nobody") for claim in found.claims)
+    return replace(found, verdicts=tuple(verdicts))

@@ -151,23 +151,24 @@ def _verdict(given: Any, response: Response) -> Verdict:
     if rating is not None and not (_is_whole(rating) and 1 <= rating <= 5):
         raise Malformed(f"informativeness of '{target}' is not 1, 2, 3, 4 or 5")
     evidence = tuple(_list(given, "evidence"))
-    return Verdict(target, aspect, label, p, rating, evidence, str(given.get("by", "")), _failure(given.get("error")))
+    return Verdict(target, aspect, label, p, rating, evidence, str(given.get("by") or ""), _failure(given.get("error")))
 
 
 def rewards(row: Mapping[str, Any]) -> dict[str, Reward]:
     """The rewards that were paid before; those of the methods asked for are paid anew."""
     given = row.get("rewards") or {}
-    if not isinstance(given, Mapping) or not all(isinstance(reward, Mapping) for reward in given.values()):
+    if not isinstance(given, Mapping) or not all(reward is None or isinstance(reward, Mapping) for reward in given.values()):
         raise Malformed('"rewards" is not an object of rewards by method')
     try:
-        return {name: _reward(reward) for name, reward in given.items()}
+        return {name: _reward(reward) for name, reward in given.items() if reward is not None}
     except (TypeError, ValueError, LookupError) as error:
         raise Malformed('"rewards" has a reward that is not {value, parts, events, …}') from error
 
 
 def _reward(row: Mapping[str, Any]) -> Reward:
     events = tuple(Event(**event) for event in _list(row, "events"))
-    parts, lists = row.get("parts") or {}, {name: tuple(_list(row, name)) for name in ("tokens", "unplaced")}
+    parts = {name: value for name, value in (row.get("parts") or {}).items() if value is not None}  # as tables fill gaps
+    lists = {name: tuple(_list(row, name)) for name in ("tokens", "unplaced")}
     numbers = [*parts.values(), *lists["tokens"], *(event.value for event in events)]
     if not all(map(is_number, numbers)) or not (row["value"] is None or is_number(row["value"])):
         raise ValueError(numbers)

@@ -7,13 +7,14 @@ import os
 import re
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.score.rows import Tokenize, passage
 from workbench.score.source import Malformed, read
 from workbench.score.survey import Survey
+from workbench.store import PASSAGES, QUESTIONS, passage_key, stored_passages
 from workbench.types import Judge, Passage, WorkbenchError
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ def check(options: Options) -> None:
         raise WorkbenchError(f"'{options.out}' is not a .jsonl file: name one with --out FILE")
     if options.out.resolve() == options.source.resolve():
         raise WorkbenchError("--in and --out are the same file: name another --out")
+    _check_places(options)
     if options.remote and not str(options.judge).startswith(("http://", "https://")):
         raise WorkbenchError(f"no judge '{options.judge}': write world, local, or the http address of an endpoint")
     if options.remote and not options.model:
@@ -75,6 +77,19 @@ def check(options: Options) -> None:
         raise WorkbenchError("--passages and --store both say where evidence comes from: choose one")
     if options.passages and not options.passages.is_file():
         raise WorkbenchError(f"no file '{options.passages}': name a JSONL or Parquet file of passages with --passages FILE")
+
+
+def _check_places(options: Options) -> None:
+    """Raise a WorkbenchError where a file that is written beside the output is one of the user's, or the output itself."""
+    for name in (QUESTIONS, PASSAGES):
+        written = (options.out.parent / name).resolve()
+        if options.out.resolve() == written:
+            raise WorkbenchError(f"--out cannot be called {name}: that file is written beside it; choose another name")
+        for option, given in (("--in", options.source), ("--passages", options.passages)):
+            if given and given.resolve() == written:
+                raise WorkbenchError(
+                    f"{option} {given} would be written to: a {name} is kept beside --out; name an --out in another folder"
+                )
 
 
 def methods(options: Options) -> dict[str, Any]:
@@ -126,10 +141,13 @@ def tokenizer(name: str | None) -> Tokenize | None:
         return None
     if name == "words":
         return lambda text: ((), words(text), "words")
+    folder = Path(name).expanduser()
+    if problem := _no_tokenizer(name, folder):
+        raise WorkbenchError(f"cannot load the tokenizer '{name}': {problem}; name a model's folder or hub name, or words")
     from transformers import AutoTokenizer
 
     try:
-        loaded = AutoTokenizer.from_pretrained(name)
+        loaded = AutoTokenizer.from_pretrained(str(folder) if folder.is_dir() else name)
     except (OSError, ValueError) as error:
         reason = str(error).partition("\n")[0]
         raise WorkbenchError(
@@ -143,6 +161,16 @@ def tokenizer(name: str | None) -> Tokenize | None:
     return split
 
 
+def _no_tokenizer(name: str, folder: Path) -> str | None:
+    """Why a name is certainly none of a tokenizer, without a library or the network being asked."""
+    if not folder.is_dir():
+        return "no such folder" if name.startswith((".", "/", "~")) else None
+    if any(folder.glob("token*")) or any(folder.glob("vocab*")):
+        return None
+    under = sorted(str(path.parent) for path in folder.glob("*/tokenizer.json"))
+    return f"there is none in that folder, but in {' and '.join(under)}" if under else "there is none in that folder"
+
+
 def evidence(options: Options, index: bool = True) -> Retrieved | None:
     """Where claims find passages: a store, or a file of them.
 
@@ -152,14 +180,15 @@ def evidence(options: Options, index: bool = True) -> Retrieved | None:
         return None
     from workbench.knowledge import build_index, from_passages, open_index
 
+    known = stored_passages(options.out.parent)
     if options.store:
-        return Retrieved(open_index(options.store).search)
+        return Retrieved(open_index(options.store).search, known)
     given = read_passages(Path(str(options.passages)), IN_MEMORY + 1)
     if len(given) <= IN_MEMORY or not index:
-        return Retrieved(from_passages(given[:IN_MEMORY]).search)
+        return Retrieved(from_passages(given[:IN_MEMORY]).search, known)
     folder = options.out.parent.resolve() / f"{options.out.stem}.passages"
     build_index(folder, str(options.passages))
-    return Retrieved(open_index(folder).search)
+    return Retrieved(open_index(folder).search, known)
 
 
 def read_passages(path: Path, most: int) -> list[Passage]:
@@ -185,16 +214,28 @@ def read_passages(path: Path, most: int) -> list[Passage]:
 
 
 class Retrieved:
-    """A search that remembers what it found until that is stored."""
+    """A search that remembers what it found until that is stored.
 
-    def __init__(self, search: Search) -> None:
-        self.search, self.found, self.lock = search, dict[str, Passage](), threading.Lock()
+    `known` are the passages of the record that the output goes to (id -> `passage_key`). No id may come to stand for two, as
+    those of a file that has changed would, or of two stores: the second is told from the first by what it says.
+    """
+
+    def __init__(self, search: Search, known: dict[str, int]) -> None:
+        self.search, self.known, self.found, self.lock = search, known, dict[str, Passage](), threading.Lock()
 
     def __call__(self, queries: Sequence[str], k: int, titles: Sequence[str | None] | None = None) -> list[list[Passage]]:
         found = self.search(queries, k, titles=titles)
         with self.lock:
-            self.found.update({passage.id: passage for passages in found for passage in passages})
-        return found
+            told = [[self._one_meaning(passage) for passage in passages] for passages in found]
+            self.found.update({passage.id: passage for passages in told for passage in passages})
+        return told
+
+    def _one_meaning(self, found: Passage) -> Passage:
+        key = passage_key(found)
+        if self.known.setdefault(found.id, key) == key:
+            return found
+        other = passage({"title": found.title, "text": found.text}).id
+        return replace(found, id=f"{found.id}-{other}" if found.id else other)
 
     def take(self) -> list[Passage]:
         with self.lock:

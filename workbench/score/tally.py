@@ -32,6 +32,7 @@ class Tally:
     labels: Counter[str] = field(default_factory=Counter)
     outcomes: Counter[str] = field(default_factory=Counter)
     failures: Counter[str] = field(default_factory=Counter)
+    reasons: dict[str, str] = field(default_factory=dict)  # the first message of each kind of failure
     sums: Counter[str] = field(default_factory=Counter)
     paid: Counter[str] = field(default_factory=Counter)
     cost: Counter[str] = field(default_factory=lambda: Counter(asdict(Cost())))
@@ -41,7 +42,9 @@ class Tally:
         self.rows += 1
         self.failed += failed(row, self.methods)
         self.claims += len(row["claims"])
-        self.failures.update(_kinds(row))
+        for kind, message in _failures(row):
+            self.failures[kind] += 1
+            self.reasons.setdefault(kind, message)
         for verdict in row["verdicts"]:
             if verdict["label"] is not None and verdict["aspect"] in ("fact", "answer"):
                 (self.labels if verdict["aspect"] == "fact" else self.outcomes)[verdict["label"]] += 1
@@ -68,11 +71,12 @@ class Tally:
             "labels": dict(self.labels),
             "outcomes": dict(self.outcomes),
             "failures": dict(self.failures),
+            "reasons": dict(self.reasons),
             "rewards": rewards,
         }
 
 
-def _kinds(row: Mapping[str, Any]) -> list[str]:
-    """Stage and kind of everything that failed in a row, once each check."""
+def _failures(row: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Stage and kind of everything that failed in a row, once each check, with its message."""
     errors = [row["error"], *(verdict["error"] for verdict in row["verdicts"])]
-    return [f"{error['stage']}: {error['kind']}" for error in errors if error is not None]
+    return [(f"{error['stage']}: {error['kind']}", error["message"]) for error in errors if error is not None]

@@ -26,7 +26,7 @@ def _best(wanted: frozenset[str], text: str) -> tuple[int, int] | None:
     return max(scored)[2:]
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=128)  # texts may be long
 def _sentences(text: str) -> tuple[tuple[int, int, frozenset[str]], ...]:
     """Rough sentences with their words. Cached: all claims of a response are often held against the same passages."""
     found = []

@@ -6,7 +6,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from workbench.types import Checked, Claim, Claims, Failure, Judge, Passage, Prompt, Reply, Response, Verdict, Verify
+from workbench.types import (
+    Checked,
+    Claim,
+    Claims,
+    Failure,
+    Judge,
+    Passage,
+    Prompt,
+    Reply,
+    Response,
+    Verdict,
+    Verify,
+    WorkbenchError,
+)  # fmt: skip
 from workbench.verify.ask import ask, name, read, split, total
 from workbench.verify.evidence import cite
 
@@ -85,7 +98,9 @@ def _retrieve(rows: Sequence[_Row], search: Search | None, k: int) -> None:
         titles = [row.response.question.title or None for row, _ in needed]
         try:
             found: Sequence[Sequence[Passage] | Failure] = search([claim.text for _, claim in needed], k, titles=titles)
-        except OSError as error:  # the store's files, or a server behind it
+        except WorkbenchError:
+            raise
+        except (OSError, RuntimeError, ValueError) as error:  # the store's files, or a server behind it
             found = [Failure("retrieve", "search", f"the search failed: {error}")] * len(needed)
         for (row, claim), passages in zip(needed, found, strict=True):
             row.passages[claim.id] = passages or _nothing(f"no passage was found for '{claim.text}'")

@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from workbench.types import Checked, Claims, Failure, Question, Response, Verdict, Verify
 from workbench.verify.checklist import answer_part
+from workbench.verify.relevance import USELESS, Subject, Told, subject_of
 from workbench.world import schema
 from workbench.world.facts import Fact
 from workbench.world.oracle import P_TRUE, Oracle
@@ -19,7 +20,8 @@ IMPORTANT = 3  # least importance of a fact that belongs on a checklist *(ours)*
 
 
 def world_facts(world: World) -> Verify:
-    """Aspect "fact": all that is not a fact of the world is wrong; informativeness is the importance of what is stated."""
+    """Aspect "fact": all that is not a fact of the world is wrong; informativeness is the importance of what is stated, and 1
+    for a claim that repeats an earlier one of its section or is about nothing that the question is about *(ours)*."""
     oracle = _oracle(world)
 
     def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
@@ -133,10 +135,26 @@ def _topic(oracle: Oracle, question: Question) -> str | None:
 def _facts(oracle: Oracle, response: Response, found: Claims) -> Iterator[Verdict]:
     """A verdict for each claim that the extraction has not judged itself, as it does where it cannot read one."""
     topic, judged = _topic(oracle, response.question), {verdict.target for verdict in found.verdicts}
+    told = Told(_subject(oracle, response.question, topic))
     for claim in found.claims:
         if f"claim:{claim.id}" not in judged:
             [verdict] = oracle.judge([claim.text], topic)
-            yield replace(verdict, target=f"claim:{claim.id}")
+            useless = not verdict.error and told.is_useless(claim.section, oracle.parser.parse(claim.text, topic).claims)
+            rating = USELESS if useless else verdict.informativeness
+            yield replace(verdict, target=f"claim:{claim.id}", informativeness=rating)
+
+
+def _subject(oracle: Oracle, question: Question, topic: str | None) -> Subject:
+    """What the question is about: the entities of its title or, where it has none, those that it names."""
+    names = oracle.parser.names
+    titled = [names[part] for piece in question.title.split(";") if (part := piece.strip().casefold()) in names]
+    named = titled or list(_named(oracle.world, question.text)) or ([topic] if topic else [])
+    return subject_of(question, named, _by_id(oracle.world))
+
+
+@lru_cache(maxsize=4)
+def _by_id(world: World) -> dict[str, Fact]:
+    return {fact.id: fact for fact in world.facts}
 
 
 def _states(oracle: Oracle, text: str, question: Question) -> list[Parsed]:
