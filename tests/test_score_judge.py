@@ -82,7 +82,7 @@ def test_the_estimate_is_what_is_then_asked(tmp_path: Path) -> None:
         assert expected["price"] > 0 and summary["price"] > 0
 
 
-MIXED = [
+MIXED: list[dict[str, Any]] = [
     {
         "id": "refuses",
         "question": "Why?",

@@ -59,6 +59,7 @@ def _prepare(options: Options, counter: Counter | None = None) -> tuple[Reader, 
     """The input as surveyed, how it is to be scored, and the settings; with a `counter` in the place of the judge."""
     from workbench.recipes import reward_fns
     from workbench.score import setup
+    from workbench.score.evidence import evidence
     from workbench.score.run import Plan
     from workbench.score.shared import Shared
     from workbench.score.survey import Reader
@@ -75,7 +76,7 @@ def _prepare(options: Options, counter: Counter | None = None) -> tuple[Reader, 
         raise WorkbenchError(f"{options.source}:{line}: {problem}; no row can be scored: --map response=COLUMN names columns")
     plan, asked = Plan(rewards), survey.judged > 0
     if asked and (checks or options.remote or counter is None):
-        search = None if options.exact else setup.evidence(options, index=counter is None)
+        search = None if options.exact else evidence(options, index=counter is None)
         threads = setup.workers(options, survey)
         judge = setup.endpoint(options, threads) if options.remote and counter is None else None
         checks = checks or setup.checks_of(options, search, Shared(judge) if judge else counter)

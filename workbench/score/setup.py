@@ -5,17 +5,15 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.score.rows import Tokenize, passage
-from workbench.score.source import Malformed, read
+from workbench.score.rows import Tokenize
 from workbench.score.survey import Survey
-from workbench.store import PASSAGES, QUESTIONS, passage_key, stored_passages
-from workbench.types import Judge, Passage, WorkbenchError
+from workbench.store import PASSAGES, QUESTIONS
+from workbench.types import Judge, WorkbenchError
 
 if TYPE_CHECKING:
     from workbench.checks import Checks
@@ -23,7 +21,6 @@ if TYPE_CHECKING:
     from workbench.knowledge import Search
 
 KEYS = ("WORKBENCH_JUDGE_KEY", "OPENAI_API_KEY")  # environment variables that may hold an endpoint's key, the first one first
-IN_MEMORY = 500  # passages of a file; where there are more, they are indexed
 _HALVES = re.compile("[\ud800-\udfff]")  # of surrogate pairs: a cut text may hold one, and no tokenizer takes it
 WITHOUT_METHOD = ("fact", "outcome", "checklist")  # what is checked where no reward is asked for
 
@@ -169,78 +166,6 @@ def _no_tokenizer(name: str, folder: Path) -> str | None:
         return None
     under = sorted(str(path.parent) for path in folder.glob("*/tokenizer.json"))
     return f"there is none in that folder, but in {' and '.join(under)}" if under else "there is none in that folder"
-
-
-def evidence(options: Options, index: bool = True) -> Retrieved | None:
-    """Where claims find passages: a store, or a file of them.
-
-    A long file is indexed beside the output; without `index` its first passages stand for all.
-    """
-    if not (options.store or options.passages):
-        return None
-    from workbench.knowledge import build_index, from_passages, open_index
-
-    known = stored_passages(options.out.parent)
-    if options.store:
-        return Retrieved(open_index(options.store).search, known)
-    given = read_passages(Path(str(options.passages)), IN_MEMORY + 1)
-    if len(given) <= IN_MEMORY or not index:
-        return Retrieved(from_passages(given[:IN_MEMORY]).search, known)
-    folder = options.out.parent.resolve() / f"{options.out.stem}.passages"
-    build_index(folder, str(options.passages))
-    return Retrieved(open_index(folder).search, known)
-
-
-def read_passages(path: Path, most: int) -> list[Passage]:
-    """The first passages of a file of `{text, title?, id?}`.
-
-    Raises:
-        WorkbenchError: the file has none, or one that cannot be read; the line is named.
-    """
-    found = []
-    for line in read(path):
-        try:
-            if line.row is None:
-                raise Malformed(line.problem)
-            one = passage(line.row)
-        except Malformed as problem:
-            raise WorkbenchError(f"{path}:{line.number}: {problem}; mend or remove that line") from problem
-        found.append(Passage(str(line.row.get("id") or one.id), one.title, one.text))
-        if len(found) == most:
-            break
-    if not found:
-        raise WorkbenchError(f"'{path}' has no passages: it must have a row with a \"text\" for each")
-    return found
-
-
-class Retrieved:
-    """A search that remembers what it found until that is stored.
-
-    `known` are the passages of the record that the output goes to (id -> `passage_key`). No id may come to stand for two, as
-    those of a file that has changed would, or of two stores: the second is told from the first by what it says.
-    """
-
-    def __init__(self, search: Search, known: dict[str, int]) -> None:
-        self.search, self.known, self.found, self.lock = search, known, dict[str, Passage](), threading.Lock()
-
-    def __call__(self, queries: Sequence[str], k: int, titles: Sequence[str | None] | None = None) -> list[list[Passage]]:
-        found = self.search(queries, k, titles=titles)
-        with self.lock:
-            told = [[self._one_meaning(passage) for passage in passages] for passages in found]
-            self.found.update({passage.id: passage for passages in told for passage in passages})
-        return told
-
-    def _one_meaning(self, found: Passage) -> Passage:
-        key = passage_key(found)
-        if self.known.setdefault(found.id, key) == key:
-            return found
-        other = passage({"title": found.title, "text": found.text}).id
-        return replace(found, id=f"{found.id}-{other}" if found.id else other)
-
-    def take(self) -> list[Passage]:
-        with self.lock:
-            taken, self.found = self.found, {}
-        return list(taken.values())
 
 
 def workers(options: Options, survey: Survey) -> int:

@@ -1,0 +1,92 @@
+"""Where `workbench score` finds evidence for claims: a store, or a file of passages."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.score.rows import passage
+from workbench.score.source import Malformed, read
+from workbench.store import passage_key, stored_passages
+from workbench.types import Passage, WorkbenchError
+
+if TYPE_CHECKING:
+    from workbench.knowledge import Search
+    from workbench.score.setup import Options
+
+IN_MEMORY = 500  # passages of a file; where there are more, they are indexed
+
+
+def evidence(options: Options, index: bool = True) -> Retrieved | None:
+    """Where claims find passages: a store, or a file of them.
+
+    A long file is indexed beside the output; without `index` its first passages stand for all.
+    """
+    if not (options.store or options.passages):
+        return None
+    from workbench.knowledge import build_index, from_passages, open_index
+
+    known = stored_passages(options.out.parent)
+    if options.store:
+        return Retrieved(open_index(options.store).search, known)
+    given = read_passages(Path(str(options.passages)), IN_MEMORY + 1)
+    if len(given) <= IN_MEMORY or not index:
+        return Retrieved(from_passages(given[:IN_MEMORY]).search, known)
+    folder = options.out.parent.resolve() / f"{options.out.stem}.passages"
+    build_index(folder, str(options.passages))
+    return Retrieved(open_index(folder).search, known)
+
+
+def read_passages(path: Path, most: int) -> list[Passage]:
+    """The first passages of a file of `{text, title?, id?}`.
+
+    Raises:
+        WorkbenchError: the file has none, or one that cannot be read; the line is named.
+    """
+    found = []
+    for line in read(path):
+        try:
+            if line.row is None:
+                raise Malformed(line.problem)
+            one = passage(line.row)
+        except Malformed as problem:
+            raise WorkbenchError(f"{path}:{line.number}: {problem}; mend or remove that line") from problem
+        found.append(Passage(str(line.row.get("id") or one.id), one.title, one.text))
+        if len(found) == most:
+            break
+    if not found:
+        raise WorkbenchError(f"'{path}' has no passages: it must have a row with a \"text\" for each")
+    return found
+
+
+class Retrieved:
+    """A search that remembers what it found until that is stored.
+
+    `known` are the passages of the record that the output goes to (id -> `passage_key`). No id may come to stand for two, as
+    those of a file that has changed would, or of two stores: the second is told from the first by what it says.
+    """
+
+    def __init__(self, search: Search, known: dict[str, int]) -> None:
+        self.search, self.known, self.found, self.lock = search, known, dict[str, Passage](), threading.Lock()
+
+    def __call__(self, queries: Sequence[str], k: int, titles: Sequence[str | None] | None = None) -> list[list[Passage]]:
+        found = self.search(queries, k, titles=titles)
+        with self.lock:
+            told = [[self._one_meaning(passage) for passage in passages] for passages in found]
+            self.found.update({passage.id: passage for passages in told for passage in passages})
+        return told
+
+    def _one_meaning(self, found: Passage) -> Passage:
+        key = passage_key(found)
+        if self.known.setdefault(found.id, key) == key:
+            return found
+        other = passage({"title": found.title, "text": found.text}).id
+        return replace(found, id=f"{found.id}-{other}" if found.id else other)
+
+    def take(self) -> list[Passage]:
+        with self.lock:
+            taken, self.found = self.found, {}
+        return list(taken.values())
