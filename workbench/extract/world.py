@@ -24,6 +24,8 @@ _BROKEN: Mapping[str, tuple[str, float | None]] = {
     "object": ("wrong", 0.0), "subject": ("wrong", 0.0), "form": ("vague", None), "pronoun": ("vague", None),
 }  # fmt: skip
 
+_AROUND = " .!*"  # of an answer: not part of it
+
 
 def world(world: World, strict: bool = False) -> Extract:
     """Claims by the world's parser: each fact that a sentence states, as one plain English sentence with the subject's name.
@@ -61,7 +63,8 @@ def topic_of(parser: Parser, question: Question) -> str | None:
 def _extract(response: Response, parser: Parser, facts: Mapping[str, Fact], l2: Mapping[str, str], strict: bool) -> Claims:
     text, topic = response.text, topic_of(parser, response.question)
     parse = parser.parse(text, topic)
-    parts, year = sections(text), _numeral(response, parser, facts)
+    parts, final = sections(text), (final_answer(text) or "").strip(_AROUND)
+    year = _numeral(response, final, parser, facts)
     spans = sorted({*parse.sentences, *([year[0]] if year else [])})
     place = {span: number for number, span in enumerate(spans)}
     drafts: list[tuple[Claim, str | None]] = []  # each with the reason if it could not be read
@@ -77,7 +80,7 @@ def _extract(response: Response, parser: Parser, facts: Mapping[str, Fact], l2: 
         said = text[slice(*broken.span)]
         if is_invalid(said):
             continue
-        answered = _as_answer(said, response, parser, facts)
+        answered = _as_answer(said, response.question, final, parser, facts)
         if answered != "":
             add(answered or said, broken.span, _end(text, broken.span), None if answered else broken.reason)
     if year:
@@ -111,20 +114,23 @@ def _object_end(claim: Parsed, text: str, l2: Mapping[str, str]) -> int:
     return max((match.end() for match in said if match), default=_end(text, claim.span))
 
 
-def _numeral(response: Response, parser: Parser, facts: Mapping[str, Fact]) -> tuple[tuple[int, int], str] | None:
+def _numeral(response: Response, final: str, parser: Parser, facts: Mapping[str, Fact]) -> tuple[tuple[int, int], str] | None:
     """The place and the claim of an answer in figures alone ("1921."), which is no sentence to the parser."""
     text = response.text
     found = [(span, text[slice(*span)]) for span in sentences(text) if not any(map(str.isalpha, text[slice(*span)]))]
-    claims = ((span, _as_answer(said, response, parser, facts)) for span, said in found)
+    claims = ((span, _as_answer(said, response.question, final, parser, facts)) for span, said in found)
     return next(((span, claim) for span, claim in claims if claim), None)
 
 
-def _as_answer(said: str, response: Response, parser: Parser, facts: Mapping[str, Fact]) -> str | None:
-    """What a sentence of no readable form states as the answer to the question: a claim, "" for none, None if it is not it."""
+def _as_answer(said: str, question: Question, final: str, parser: Parser, facts: Mapping[str, Fact]) -> str | None:
+    """What a sentence of no readable form states as the answer to the question: a claim, "" for none, None if it is not it.
+
+    `final` is the response's final answer, without what stands around it.
+    """
     from workbench.world import schema
 
-    question, bare = response.question, said.strip(" .!*")
-    if not question.answers or bare != (final_answer(response.text) or "").strip(" .!*"):
+    bare = said.strip(_AROUND)
+    if not question.answers or bare != final:
         return None
     asked = facts.get((question.meta.get("fact_ids") or ("",))[-1])
     if asked is None or question.kind in ("comparison", "list", "yes_no"):

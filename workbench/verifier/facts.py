@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.types import Checked, Claim, Claims, Cost, Failure, Passage, Response, Verdict, Verify
 from workbench.verifier.check import Check, Unsupported, Verifier
+from workbench.verify.claims import HEDGED, is_hedged, open_claims, retrieve
 
 if TYPE_CHECKING:
     from workbench.knowledge import Search
 
-HEDGED = {"correct": "hedged_correct", "wrong": "hedged_wrong"}  # vague stays vague *(ours)*
 _WORD = re.compile(r"\w+")
 _COMMON = frozenset(
     "a an the of in on at by for to from with and or but is was are were be been being it its he she they his her their this "
@@ -39,8 +39,8 @@ def local_facts(verifier: Verifier, search: Search | None = None, k: int = 5, un
 
     def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
         start = time.perf_counter()
-        asked = [(number, claim) for number, (_, found) in enumerate(batch) for claim in _open(found)]
-        passages = _retrieve([(batch[number][0], claim) for number, claim in asked], search, k)
+        asked = [(number, claim) for number, (_, found) in enumerate(batch) for claim in open_claims(found)]
+        passages = retrieve([(batch[number][0], claim) for number, claim in asked], search, k, narrow=False)
         pairs = [(c.text, given) for (_, c), given in zip(asked, passages, strict=True) if not isinstance(given, Failure)]
         found = iter(verifier.check_all(pairs))
         rows: list[list[Verdict]] = [[] for _ in batch]
@@ -90,40 +90,6 @@ def _content(text: str) -> frozenset[str]:
     return frozenset(word for word in _WORD.findall(text.lower()) if word not in _COMMON)
 
 
-def _open(found: Claims) -> list[Claim]:
-    """The claims without a verdict on their truth."""
-    judged = {verdict.target for verdict in found.verdicts if verdict.aspect == "fact"}
-    return [claim for claim in found.claims if f"claim:{claim.id}" not in judged]
-
-
-def _retrieve(asked: Sequence[tuple[Response, Claim]], search: Search | None, k: int) -> list[Sequence[Passage] | Failure]:
-    """Each claim's passages, with one search for all claims of the batch that need one."""
-    needed = [(response, claim) for response, claim in asked if not response.question.passages] if search else []
-    titles = [response.question.title or None for response, _ in needed]
-    results: list[list[Passage]] | Failure = []
-    try:
-        results = search([claim.text for _, claim in needed], k, titles=titles) if search and needed else []
-    except OSError as error:  # the store's files, or a server behind it
-        results = Failure("retrieve", "search", f"the search failed: {error}")
-    found = iter(results if not isinstance(results, Failure) else ())
-    chosen: list[Sequence[Passage] | Failure] = []
-    for response, claim in asked:
-        question = response.question
-        if question.passages:
-            chosen.append(question.passages)
-        elif not search:
-            chosen.append(_nothing(f"question '{question.id}' has no passages and there is no store"))
-        elif isinstance(results, Failure):
-            chosen.append(results)
-        else:
-            chosen.append(next(found) or _nothing(f"no passage was found for '{claim.text}'"))
-    return chosen
-
-
-def _nothing(message: str) -> Failure:
-    return Failure("retrieve", "no_passages", message)
-
-
 def _verdict(
     verifier: Verifier,
     row: tuple[Response, Claims],
@@ -133,7 +99,7 @@ def _verdict(
     unsupported: Unsupported,
 ) -> Verdict:
     label = verifier.label(check, unsupported)
-    if _is_hedged(row, claim):
+    if is_hedged(*row, claim):
         label = HEDGED.get(label, label)
     rating = informativeness(row[1].claims, row[0].question.text)[claim.id]
     return Verdict(f"claim:{claim.id}", "fact", label, check.support, rating, _evidence(claim, passages, check), by="local")
@@ -149,13 +115,3 @@ def _evidence(claim: Claim, passages: Sequence[Passage], check: Check) -> tuple[
     (found,) = cite(claim.text, [replace(passage, text=passage.text[start:end])])
     sentence = found["span"]
     return ({"passage": passage.id, "span": (start + sentence[0], start + sentence[1]) if sentence else (start, end)},)
-
-
-def _is_hedged(row: tuple[Response, Claims], claim: Claim) -> bool:
-    from workbench.answers.hedging import is_hedged
-
-    response, found = row
-    if claim.sentence is None:
-        return is_hedged(claim.text)
-    start, end = found.sentences[claim.sentence]
-    return is_hedged(response.text[start:end]) or is_hedged(claim.text)

@@ -1,0 +1,84 @@
+"""What every check of claims against passages shares: which claims are open, what is retrieved for each, which are hedged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from workbench.types import Claim, Claims, Failure, Passage, Response, WorkbenchError
+
+if TYPE_CHECKING:
+    from workbench.knowledge import Search
+
+HEDGED = {"correct": "hedged_correct", "wrong": "hedged_wrong"}  # of a claim in a hedged sentence; vague stays vague *(ours)*
+
+
+def open_claims(found: Claims) -> tuple[Claim, ...]:
+    """The claims without a verdict on their truth: what was judged as it was extracted is not judged again."""
+    judged = {verdict.target for verdict in found.verdicts if verdict.aspect == "fact"}
+    return tuple(claim for claim in found.claims if f"claim:{claim.id}" not in judged)
+
+
+def retrieve(
+    asked: Sequence[tuple[Response, Claim]], search: Search | None = None, k: int = 5, narrow: bool = True
+) -> list[Sequence[Passage] | Failure]:
+    """The passages to check each claim against, or why there are none; all claims that need a search share one.
+
+    A question's own passages come first: the `k` of them that fit the claim best, or with `narrow=False` all. Else the `k`
+    best that `search` finds in the pages that the question's title names.
+    """
+    needed = [number for number, (response, _) in enumerate(asked) if search and not response.question.passages]
+    found = dict(zip(needed, _search(search, [asked[number] for number in needed], k), strict=True)) if search else {}
+    for own, numbers in _by_passages(asked).items():
+        chosen = _choose(own, [asked[number][1].text for number in numbers], k) if narrow else [own] * len(numbers)
+        found.update(zip(numbers, chosen, strict=True))
+    return [found[number] if number in found else _no_store(response) for number, (response, _) in enumerate(asked)]
+
+
+def is_hedged(response: Response, found: Claims, claim: Claim) -> bool:
+    """Whether the claim, or the sentence that it was read from, is hedged."""
+    from workbench.answers.hedging import is_hedged as hedged
+
+    if claim.sentence is None:
+        return hedged(claim.text)
+    start, end = found.sentences[claim.sentence]
+    return hedged(response.text[start:end]) or hedged(claim.text)
+
+
+def _by_passages(asked: Sequence[tuple[Response, Claim]]) -> dict[tuple[Passage, ...], list[int]]:
+    """The claims (by position) that are checked against the same passages of their questions."""
+    found: dict[tuple[Passage, ...], list[int]] = {}
+    for number, (response, _) in enumerate(asked):
+        if response.question.passages:
+            found.setdefault(tuple(response.question.passages), []).append(number)
+    return found
+
+
+def _search(search: Search, asked: Sequence[tuple[Response, Claim]], k: int) -> Sequence[Sequence[Passage] | Failure]:
+    if not asked:
+        return []
+    titles = [response.question.title or None for response, _ in asked]
+    try:
+        found = search([claim.text for _, claim in asked], k, titles=titles)
+    except WorkbenchError:
+        raise
+    except (OSError, RuntimeError, ValueError) as error:  # the store's files, or a server behind it
+        return [Failure("retrieve", "search", f"the search failed: {error}")] * len(asked)
+    return [passages or _nothing(f"no passage was found for '{c.text}'") for passages, (_, c) in zip(found, asked, strict=True)]
+
+
+def _choose(given: Sequence[Passage], claims: Sequence[str], k: int) -> Sequence[Sequence[Passage]]:
+    """Of a question's own passages the `k` that fit each claim best; the first ones where none shares a word with it."""
+    from workbench.knowledge import from_passages
+
+    if len(given) <= k:
+        return [given] * len(claims)
+    return [found or given[:k] for found in from_passages(given).search(claims, k)]
+
+
+def _no_store(response: Response) -> Failure:
+    return _nothing(f"question '{response.question.id}' has no passages and there is no store")
+
+
+def _nothing(message: str) -> Failure:
+    return Failure("retrieve", "no_passages", message)
