@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from workbench.hub import from_disk_or_hub
 from workbench.tokens import offsets_from_ids
 from workbench.types import Question, Response, WorkbenchError
 
@@ -74,9 +75,9 @@ def load_checkpoint(folder: str, *, device: str) -> tuple[Any, Any]:
     check_policy_name(folder)
     dtype = torch.float32 if device == "cpu" else torch.bfloat16
     try:
-        tokenizer = AutoTokenizer.from_pretrained(folder, padding_side="left", truncation_side="left")
+        tokenizer = from_disk_or_hub(AutoTokenizer.from_pretrained, folder, padding_side="left", truncation_side="left")
         with _quiet_loading():
-            model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, use_safetensors=True)
+            model = from_disk_or_hub(AutoModelForCausalLM.from_pretrained, folder, dtype=dtype, use_safetensors=True)
     except (OSError, ValueError) as error:
         reason = str(error).strip().splitlines()[0]
         raise WorkbenchError(

@@ -1,25 +1,20 @@
-"""Records of a data set on the Hugging Face hub: the one place of this package that may reach a network, and only when a
-data set is named."""
+"""Records of a data set on the Hugging Face hub, which is reached only when a data set is named."""
 
 from __future__ import annotations
 
 from workbench.data.files import Records
+from workbench.hub import reach
 from workbench.types import WorkbenchError
-
-SECONDS = 10  # to wait for the hub before saying that it is not there
 
 
 def read_hub(repository: str, config: str | None, split: str, name: str, file: str | None = None) -> Records:
     """The records of one split; downloaded once and kept in the hub's cache. `HF_HUB_OFFLINE=1` uses the cache alone.
 
     Raises:
-        WorkbenchError: the hub cannot be reached, or has no such data set or split; within `SECONDS`, without retries.
+        WorkbenchError: the hub cannot be reached, or has no such data set or split; within seconds, without retries.
     """
-    from huggingface_hub import HfApi, constants
-
     try:
-        if not constants.HF_HUB_OFFLINE:  # the loader would try again for half a minute before it gives up
-            HfApi().dataset_info(repository, timeout=SECONDS)
+        reach("dataset", repository)
         import datasets
 
         rows = datasets.load_dataset(repository, config, split=split, **({"data_files": file} if file else {}))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
-import logging
 import os
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from workbench.hub import from_disk_or_hub
 from workbench.types import WorkbenchError
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ Encode = Callable[[Sequence[str]], "np.ndarray"]  # texts -> (len(texts), d) flo
 
 PACKAGED = ("all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2")  # its weights come with the extra "dense"
 BATCH = 32
-SECONDS = 10  # to wait for the hub before saying that it is not there
 
 
 def encoder_name(name: str | None) -> str | None:
@@ -42,9 +41,8 @@ def load_encoder(name: str) -> Encode:
         raise WorkbenchError(
             f"the encoder '{name}' needs sentence-transformers: install the extra 'dense', or use --encoder none"
         ) from None
-    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # else a line for every try without a network
     try:
-        model = _load(SentenceTransformer, _where(name))
+        model = from_disk_or_hub(SentenceTransformer, _where(name), trust_remote_code=False)
     except Exception as error:  # whatever the hub's client raises for a name it cannot reach
         reason = " ".join(str(error).split())[:200]
         raise WorkbenchError(
@@ -58,18 +56,6 @@ def load_encoder(name: str) -> Encode:
         ).astype("float32")
 
     return encode
-
-
-def _load(make: Callable[..., Any], name: str) -> Any:
-    """The model from the disk, else from the hub, which is asked once before: the loader would try for a minute and more."""
-    try:
-        return make(name, trust_remote_code=False, local_files_only=True)
-    except Exception:  # not in the cache, of many kinds
-        from huggingface_hub import HfApi, constants
-
-        if not constants.HF_HUB_OFFLINE and not os.path.isdir(name):
-            HfApi().model_info(name, timeout=SECONDS)
-        return make(name, trust_remote_code=False)
 
 
 def _where(name: str) -> str:

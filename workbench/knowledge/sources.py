@@ -249,12 +249,12 @@ def _rows_in(stream: Any, split: str) -> int | None:
 
 
 def _stream(spec: str, dataset: str, config: str | None, split: str) -> Any:
-    import logging
-
     from datasets import load_dataset
 
-    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # else a line for every try without a network
+    from workbench.hub import reach
+
     try:
+        reach("dataset", dataset)
         return load_dataset(dataset, config, split=split, streaming=True)
     except Exception as error:  # no network, no such data set, a config that must be named: each its own class
         raise WorkbenchError(

@@ -143,8 +143,10 @@ def tokenizer(name: str | None) -> Tokenize | None:
         raise WorkbenchError(f"cannot load the tokenizer '{name}': {problem}; name a model's folder or hub name, or words")
     from transformers import AutoTokenizer
 
+    from workbench.hub import from_disk_or_hub
+
     try:
-        loaded = AutoTokenizer.from_pretrained(str(folder) if folder.is_dir() else name)
+        loaded = from_disk_or_hub(AutoTokenizer.from_pretrained, str(folder) if folder.is_dir() else name)
     except (OSError, ValueError) as error:
         reason = str(error).partition("\n")[0]
         raise WorkbenchError(

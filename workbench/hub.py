@@ -1,0 +1,44 @@
+"""Names on the Hugging Face hub: what is on the disk is used, and a hub that is not there is one quick line."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+Loaded = TypeVar("Loaded")
+SECONDS = 10  # to wait for the hub before saying that it is not there
+
+
+def from_disk_or_hub(load: Callable[..., Loaded], name: str, **options: Any) -> Loaded:
+    """`load(name, **options)` from a folder or the hub's cache, else from the hub.
+
+    Raises:
+        OSError: the hub cannot be reached, or has no model of that name.
+    """
+    if Path(name).is_dir():
+        return load(name, **options)
+    try:
+        return load(name, local_files_only=True, **options)
+    except Exception:  # not in the cache: of many kinds
+        reach("model", name)
+        return load(name, **options)
+
+
+def reach(kind: Literal["model", "dataset"], name: str) -> None:
+    """Ask the hub for a name once: the loaders would try for a minute before they give up. Nothing where it is switched off.
+
+    Raises:
+        OSError: the hub cannot be reached, or knows no such name.
+    """
+    from huggingface_hub import HfApi, constants
+
+    if constants.HF_HUB_OFFLINE:
+        return
+    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # else a line for every try without a network
+    try:
+        HfApi().repo_info(name, repo_type=kind, timeout=SECONDS)
+    except Exception as error:  # of the hub's or the network's many kinds
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
+        raise OSError(f"not on this machine, and the hub did not give it: {reason}") from error
