@@ -14,16 +14,26 @@ import pytest
 from workbench.cli import main
 from workbench.examples import worked_example
 from workbench.inspector import samples
-from workbench.inspector.inspect_tab import export_page, open_pasted, open_sample
-from workbench.inspector.opened import open_feedback, open_row, pay, show
+from workbench.inspector.controls import controls
+from workbench.inspector.inspect_tab import (
+    LOCAL,
+    SOURCES,
+    export_page,
+    first_of_source,
+    open_pasted,
+    open_sample,
+    shown_or_error,
+)
+from workbench.inspector.opened import NOTHING, open_feedback, open_row, pay, show
 from workbench.inspector.page import Settings, first_shown, settings
+from workbench.inspector.rollouts import ORDERS, listed_row, order_choices, own_method, rollouts, with_disagreement
 from workbench.inspector.runs import Runs
-from workbench.inspector.runs_tab import ORDERS, curve_data, rollouts, with_disagreement
-from workbench.inspector.what_if import changed, controls, saver, what_if
+from workbench.inspector.runs_tab import curve_data, span
+from workbench.inspector.what_if import changed, saver, what_if
 from workbench.jsonl import append_json
 from workbench.recipes import method_configs
 from workbench.store import append_feedback, iter_feedback
-from workbench.types import Feedback, Reward, Verdict, WorkbenchError
+from workbench.types import Failure, Feedback, Reward, Verdict, WorkbenchError
 
 STEPS, SIZE = 3, 4
 
@@ -62,6 +72,24 @@ def record(folder: Path, rows: Sequence[Feedback] | None = None) -> Path:
     }
     (folder / "summary.json").write_text(json.dumps({"before": report, "after": report}))
     return folder
+
+
+def record_scored(folder: Path) -> None:
+    """Rows without steps: a correct outcome, one whose judge failed, one without a gold answer, one never asked for."""
+    timeout, no_gold = Failure("judge", "timeout", "the judge gave no answer"), Failure("verify", "no_gold", "no gold answers")
+    outcomes = (
+        Verdict("outcome", "answer", "correct"),
+        Verdict("outcome", "answer", error=timeout),
+        Verdict("outcome", "answer", error=no_gold),
+        None,
+    )
+    rows = []
+    for number, outcome in enumerate(outcomes):
+        row = rollout(1, number)
+        kept = tuple(verdict for verdict in row.verdicts if verdict.target != "outcome")
+        row = replace(row, response=replace(row.response, id=f"scored/{number}", step=None), rewards={})
+        rows.append(replace(row, verdicts=(*kept, outcome) if outcome else kept))
+    append_feedback(folder, rows)
 
 
 @pytest.fixture(scope="module")
@@ -158,14 +186,33 @@ def test_every_sample_is_scored(name):
 
 def test_pasted_answers():
     world = samples.sample(samples.NAMES[1])[0].response
-    scored = open_pasted(world.question.text, world.text, "", "", "The closed world, exact")
+    scored = open_pasted(world.question.text, world.text, "", "", "Closed world, without sources")
     assert scored.feedback.rewards["truthrl"].value is not None and scored.feedback.rewards["rlfh"].value is not None
-    plain = open_pasted("Who?", "Ada wrote it. She lived in London.", "", "", "None: claims only")
+    plain = open_pasted("Who?", "Ada wrote it. She lived in London.", "", "", "No judge: only find the claims")
     assert plain.feedback.claims and plain.feedback.rewards["rlfh"].value is None
     with pytest.raises(WorkbenchError, match="no answer"):
-        open_pasted("Who?", "  ", "", "", "None: claims only")
+        open_pasted("Who?", "  ", "", "", "No judge: only find the claims")
     with pytest.raises(WorkbenchError, match="sources"):
-        open_pasted("Who?", "Ada.", "", "", "Sources, by the local verifier")
+        open_pasted("Who?", "Ada.", "", "", LOCAL)
+
+
+def test_after_a_mistake_nothing_is_open():
+    view, note = shown_or_error(lambda: open_pasted("Who?", " ", "", "", LOCAL))
+    assert view == NOTHING and json.loads(view) is None and "fill in the answer" in json.loads(note)["error"]
+
+
+def test_an_empty_form_says_what_to_fill_in(runs):
+    paste = lambda answer: first_of_source(runs)(SOURCES[2], samples.WORKED, None, 1, answer)  # noqa: E731
+    empty, filled = (json.loads(paste(answer)[1])["note"] for answer in ("", "Ada wrote it."))
+    assert paste("")[0] == paste("Ada.")[0] == NOTHING
+    assert all(word in empty for word in ("question", "answer", "sources", "worked example")) and "worked example" not in filled
+
+
+def test_a_filled_in_example_is_named_as_one():
+    plain = "No judge: only find the claims"
+    assert open_pasted(*samples.EXAMPLE, plain).name.startswith("Worked example")
+    question, answer, sources, gold = samples.EXAMPLE
+    assert open_pasted(question, answer + " It is tall.", sources, gold, plain).name.startswith("Pasted answer")
 
 
 def asked(**changes) -> dict:
@@ -220,7 +267,7 @@ def test_what_if_refuses_in_one_line():
 def test_what_a_control_says_is_what_the_config_takes():
     for method, config in method_configs().items():
         found = controls(config)
-        assert found
+        assert found and all(one["help"] for one in found)
         for one in found:
             _, said = changed({method: config}, {method: {one["name"]: one["value"]}})
             assert said
@@ -250,12 +297,49 @@ def test_disagreement_is_the_spread_of_ranks():
 
 
 def test_rollouts_of_a_step_in_order(runs):
-    found = json.loads(rollouts(runs, "a/first", 2, ORDERS[0]))
+    found = json.loads(rollouts(runs, "a/first", 2, "lowest"))
     # The claim of weight 1.0 is wrong −2, vague −1, hedged 0.5, correct 1.
     assert [row["id"] for row in found["rows"]] == [f"tarven/2/{n}" for n in range(4)]
     assert [row["values"]["rlfh"] for row in found["rows"]] == pytest.approx([1.65509, 2.65509, 4.15509, 4.65509], abs=1e-5)
-    best = json.loads(rollouts(runs, "a/first", 2, ORDERS[1]))
+    best = json.loads(rollouts(runs, "a/first", 2, "highest"))
     assert best["rows"][0]["id"] == "tarven/2/3"
+    assert best["sorted"] == {"by": "rlfh", "order": "highest"} and best["note"].startswith("4 rollouts of step 2.")
+
+
+def test_the_sort_options_name_what_is_sorted(runs, tmp_path):
+    words = [told for told, _ in order_choices(own_method(runs, "a/first"))]
+    assert words == ["RLFH reward, lowest first", "RLFH reward, highest first", "Disagreement, largest first"]
+    assert [key for _, key in order_choices("")] == list(ORDERS)
+    record_scored(tmp_path / "scored")  # paid by nobody: by the first method, then
+    assert own_method(Runs(tmp_path), "scored") == json.loads(rollouts(Runs(tmp_path), "scored", 0, "lowest"))["sorted"]["by"]
+
+
+def test_rows_are_ranked_by_disagreement_in_whatever_order_they_come(tmp_path):
+    append_feedback(tmp_path / "scored", samples.sample(samples.NAMES[3]))
+    found = json.loads(rollouts(Runs(tmp_path), "scored", 0, "disagreement"))
+    spreads = [row["disagreement"] for row in found["rows"]]
+    assert spreads == sorted(spreads, reverse=True) and spreads[0] > spreads[-1] and found["sorted"]["by"] == "disagreement"
+
+
+def test_a_run_without_steps_or_rollouts_says_so(tmp_path):
+    record_scored(tmp_path / "scored")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty" / "rollouts.jsonl").touch()
+    runs = Runs(tmp_path)
+    assert span(runs, "scored") == span(runs, "empty") == (0, 0)
+    assert "its 4 rows are listed" in json.loads(curve_data(runs, "scored", None, 0))["note"]
+    assert "no rollouts yet" in json.loads(curve_data(runs, "empty", None, 0))["note"]
+    assert json.loads(rollouts(runs, "empty", 0, "lowest")) == {}
+    assert json.loads(rollouts(runs, "scored", 0, "lowest"))["note"].startswith("4 rollouts. ")
+
+
+def test_only_a_recorded_failure_is_listed_as_one(tmp_path):
+    record_scored(tmp_path)
+    told = [listed_row(row) for row in iter_feedback(tmp_path)]
+    assert [row["outcome"] for row in told] == ["correct", None, None, None]
+    assert [row["error"] and (row["error"]["stage"], row["error"]["kind"]) for row in told] == [
+        None, ("judge", "timeout"), ("verify", "no_gold"), None,
+    ]  # fmt: skip
 
 
 def test_curves(runs):

@@ -3,198 +3,25 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import shutil
-import subprocess
-import sys
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
-from tests.test_inspector import record, rollout
+from tests.browsing import CHROMIUM, FIXTURES, PAYLOADS, RUN, Seen, big, hostile, tab, token
+from tests.test_inspector import rollout
 from workbench.bench import TINY_POLICY
 from workbench.token_view import export_html
-from workbench.types import Claim, Failure, Feedback, Passage, Question, Response, Reward, Verdict
+from workbench.types import Feedback, Question, Response, Reward
 
 pytest.importorskip("gradio", reason="the apps extra is not installed")
-playwright = pytest.importorskip("playwright.sync_api", reason="the dev extra is not installed")
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+pytest.importorskip("playwright.sync_api", reason="the dev extra is not installed")
+address, browser, page, seen, shots = FIXTURES
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path (Debian: apt install chromium)"),
 ]
-
-ROOT = Path(__file__).resolve().parent.parent
-RUN = "a/first"
-
-HIT = "window.hit=(window.hit||0)+1"
-PAYLOADS = (
-    f"<script>{HIT}</script>",
-    f"</script><script>{HIT}</script>",
-    f"<img src=x onerror={HIT}>",
-    f"<img src=x onerror='{HIT}'>",
-    f"<svg onload={HIT}>",
-    f"<svg><script>{HIT}</script></svg>",
-    f"<body onload={HIT}>",
-    f"<iframe srcdoc='<script>parent.{HIT}</script>'></iframe>",
-    f"<iframe src=javascript:{HIT}></iframe>",
-    f"<a href=javascript:{HIT}>x</a>",
-    f"<details open ontoggle={HIT}>x</details>",
-    f"<input autofocus onfocus={HIT}>",
-    f"<video><source onerror={HIT}></video>",
-    f"<audio src=x onerror={HIT}></audio>",
-    f"<marquee onstart={HIT}>x</marquee>",
-    f"<math><mtext><img src=x onerror={HIT}></mtext></math>",
-    f"<style>@import 'http://evil.example/x.css';</style><img src=x onerror={HIT}>",
-    "<link rel=stylesheet href=http://evil.example/x.css>",
-    "<img src=http://evil.example/pixel.png>",
-    "<meta http-equiv=refresh content='0;url=http://evil.example/'>",
-    "<object data=http://evil.example/x></object>",
-    "<embed src=http://evil.example/x>",
-    "<base href=http://evil.example/>",
-    "<form action=http://evil.example/><button>x</button></form>",
-    "${" + HIT + "}",
-    "{{" + HIT + "}}",
-    "{{{constructor.constructor('" + HIT + "')()}}}",
-    "`${" + HIT + "}`",
-    "{% raw %}<b>x</b>",
-    f"\\u003cscript\\u003e{HIT}\\u003c/script\\u003e",
-    f"&lt;script&gt;{HIT}&lt;/script&gt;",
-    f"<!--<script>{HIT}</script>-->",
-    f"]]><script>{HIT}</script>",
-    f'" onmouseover="{HIT}',
-    f"' autofocus onfocus='{HIT}",
-    f"[x](javascript:{HIT})",
-    "![x](http://evil.example/pixel.png)",
-    f"<template><script>{HIT}</script></template>",
-    f'<noscript><p title="</noscript><img src=x onerror={HIT}>">',
-    f"\u202e<b>reversed</b>\x00\u2028<script>{HIT}</script>",
-)
-
-
-def hostile(number: int, text: str) -> Feedback:
-    """A row in which everything that a model, a judge or a file can write is the payload."""
-    passage = Passage(f"p{number}", text, f"{text} and more {text}")
-    question = Question(f"h{number}", text, (text,), text, (passage,), (text,))
-    body = f"{text} A word. {text}"
-    offsets = tuple(match.span() for match in re.finditer(r"\S+\s*|\s+", body))
-    response = Response(f"{text}/{number}", question, body, f"h{number}", 0, 1, offsets=offsets, source="words")
-    failure = Failure(text, text, text, text)
-    claims = (
-        Claim(0, text, sentence=0, span=(0, len(text)), end=len(text), coverage=1.0),
-        Claim(1, text, coverage=0.0),
-        Claim(2, text, sentence=0),
-    )
-    evidence = ({"passage": f"p{number}", "span": [0, len(text)]}, {"title": text, "text": text}, {text: text})
-    verdicts = (
-        Verdict("claim:0", "fact", "wrong", 0.1, 3, evidence, text),
-        Verdict("claim:1", "fact", by=text, error=failure),
-        Verdict("claim:2", "fact", text, by=text),
-        Verdict("item:0", "checklist", text, by=text),
-        Verdict(text, text, text, by=text),
-    )
-    rewards = {"rlfh": Reward(1.0, {text: 1.0}, ()), "truthrl": Reward(None, error=failure)}
-    return Feedback(response, ((0, len(body)),), claims, verdicts, rewards, failure)
-
-
-@dataclass
-class Seen:
-    """What the browser did besides showing the page."""
-
-    requests: list[str] = field(default_factory=list)
-    errors: list[str] = field(default_factory=list)
-    dialogs: list[str] = field(default_factory=list)
-
-    def watch(self, page: Any) -> None:
-        page.on("request", lambda request: self.requests.append(request.url))
-        page.on("console", lambda message: self.errors.extend([message.text] * (message.type == "error")))
-        page.on("pageerror", lambda error: self.errors.append(str(error)))
-        page.on("dialog", self.dismiss)
-
-    def dismiss(self, dialog: Any) -> None:
-        self.dialogs.append(dialog.message)
-        dialog.dismiss()
-
-    def outside(self) -> list[str]:
-        local = ("data", "blob", "about", "file")
-        return [url for url in self.requests if urlsplit(url).scheme not in local and urlsplit(url).hostname != "127.0.0.1"]
-
-
-@pytest.fixture(scope="module")
-def address(tmp_path_factory) -> Iterator[str]:
-    """The inspector as its command starts it, over a folder with a run and a hostile one."""
-    root = tmp_path_factory.mktemp("runs")
-    record(root / "a" / "first")
-    record(root / "hostile", [hostile(number, text) for number, text in enumerate(PAYLOADS)])
-    command = [sys.executable, "apps/reward_inspector.py", "--runs", str(root), "--no-browser"]
-    environment = os.environ | {"PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": "1"}
-    server = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    assert server.stdout
-    try:
-        line = server.stdout.readline()
-        assert line.startswith("reward inspector: http://127.0.0.1:"), line
-        yield line.split(": ", 1)[1].strip()
-    finally:
-        server.terminate()
-        server.wait(10)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as play:
-        found = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield found
-        found.close()
-
-
-@pytest.fixture(scope="module")
-def shots(tmp_path_factory) -> Path:
-    """Where screenshots are kept: the folder that WORKBENCH_SCREENSHOTS names, or a temporary one."""
-    folder = Path(os.environ.get("WORKBENCH_SCREENSHOTS") or tmp_path_factory.mktemp("screenshots"))
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
-
-
-@pytest.fixture
-def seen() -> Seen:
-    return Seen()
-
-
-@pytest.fixture
-def page(browser, address, seen) -> Iterator[Any]:
-    """A fresh page on the worked example; afterwards it has made no request outside, no error and no dialog."""
-    found = browser.new_page(viewport={"width": 1280, "height": 900})
-    found.set_default_timeout(15000)
-    seen.watch(found)
-    found.goto(address)
-    found.wait_for_selector("#inspect-view .tv-t")
-    yield found
-    hit = found.evaluate("window.hit || 0")
-    found.close()
-    assert (seen.outside(), seen.errors, seen.dialogs, hit) == ([], [], [], 0)
-
-
-def tab(page: Any, name: str) -> None:
-    """Open a tab, from the menu that narrow pages move it to if need be."""
-    found = page.get_by_role("tab", name=name, exact=True)
-    if found.count() and found.first.is_visible():
-        found.first.click()
-    else:
-        page.locator(".overflow-menu > button").first.click()
-        page.locator(".overflow-dropdown button", has_text=name).click()
-
-
-def token(page: Any, text: str, view: str = "#inspect-view") -> Any:
-    return page.locator(f"{view} .tv-t").filter(has_text=re.compile(rf"^\s*{re.escape(text)}$")).first
-
-
-def big(page: Any, view: str = "#inspect-view") -> str:
-    return page.locator(f"{view} .tv-big").inner_text()
 
 
 def test_inspect_shows_tokens_claims_and_channels(page, shots):
@@ -204,7 +31,7 @@ def test_inspect_shows_tokens_claims_and_channels(page, shots):
     assert "tv-neg" in token(page, "green").get_attribute("class") and "tv-pos" in token(page, "1934").get_attribute("class")
     assert "underline" in token(page, "green").evaluate("e => getComputedStyle(e).textDecorationLine")
     token(page, "green").hover()
-    assert page.locator("#inspect-view .tv-tip").inner_text().replace("\n", " ").endswith("truth −2.00 · claim 3")
+    assert page.locator("#inspect-view .tv-tip").inner_text().replace("\n", " ").endswith("truthfulness −2.00 · claim 3")
     page.locator("#inspect-view [data-method=truthrl]").click()
     assert big(page) == "+1.00" and "tv-neg" not in token(page, "green").get_attribute("class")
     page.locator("#inspect-view [data-channel=advantage]").click()
@@ -253,10 +80,12 @@ def test_other_sources(page):
     page.wait_for_function("document.querySelector('#inspect-view .tv-facts').textContent.includes('Worked')")
     page.get_by_label("Paste").check()
     page.get_by_label("Answer", exact=True).fill("The Osk is a river. It runs through Tarven.")
-    page.get_by_label("None: claims only").check()
+    page.get_by_label("No judge: only find the claims").check()
     page.get_by_role("button", name="Score").click()
     page.wait_for_function("document.querySelector('#inspect-view .tv-text').textContent.startsWith('The Osk is')")
     assert page.locator("#inspect-view tr[data-claim]").count() >= 2
+    assert page.locator("#inspect-view tr[data-claim] .tv-chip").first.inner_text().endswith("not judged")
+    assert page.locator("#inspect-view .tv-checks").inner_text().split("\n")[-1] == "no gold answer"
 
 
 def test_compare_shows_the_methods_side_by_side(page, shots):
@@ -309,7 +138,7 @@ def test_what_if_pays_the_whole_group(page, address):
     shown = "[...document.querySelectorAll('#what-if-view .wb-group td[data-label=reward]')].map(e => e.textContent).join()"
     page.wait_for_function(f"{shown} === '−0.25,+0.75,+2.25,+2.75'")
     # Mean 1.375 and standard deviation 1.3769: the first lies (−0.25 − 1.375) / 1.3770 below.
-    assert page.locator("#what-if-view .wb-group td[data-label=group]").first.inner_text() == "−1.18"
+    assert page.locator("#what-if-view .wb-group td[data-estimator=group]").first.inner_text() == "−1.18"
 
 
 def test_runs_lead_to_their_rollouts(page, address, shots):
@@ -318,17 +147,19 @@ def test_runs_lead_to_their_rollouts(page, address, shots):
     titles = page.locator(".wb-chart figcaption span").all_inner_texts()
     assert titles == ["Reward", "Accuracy", "Claims not placed", "Rows not scored"]  # KL and the others were not recorded
     assert page.locator(".wb-chart .wb-now").all_inner_texts() == ["0.300", "0.500", "0", "0.250"]
+    assert not page.locator(".wb-told").count()  # no two methods tell these rollouts apart
     page.get_by_label("Compare with").click()
     page.get_by_role("option", name=RUN).click()
     page.wait_for_selector(".wb-line-1")
     rows = page.locator(".wb-listed tr.wb-open")
     assert [row.get_attribute("data-row") for row in rows.all()] == [f"tarven/3/{n}" for n in range(4)]
-    page.get_by_label("Reward, highest first").check()
+    assert page.locator(".wb-listed th.tv-now").inner_text() == "RLFH ↑"
+    page.get_by_label("RLFH reward, highest first").check()
     page.wait_for_function("document.querySelector('.wb-listed tr.wb-open').dataset.row === 'tarven/3/3'")
     page.locator(".wb-curve").first.click(position={"x": 2, "y": 40})  # the first step
     page.wait_for_function("document.querySelector('.wb-listed tr.wb-open').dataset.row === 'tarven/1/3'")
     page.get_by_text("Before and after").click()
-    page.get_by_text("0.500 [0.40, 0.60]").first.wait_for()
+    page.get_by_text("0.500 [0.400, 0.600]").first.wait_for()
     page.screenshot(path=shots / "runs.png", full_page=True)
     rows.first.click()
     page.wait_for_function("new URLSearchParams(location.search).get('id') === 'tarven/1/3'")
@@ -477,7 +308,7 @@ def test_live_asks_the_policy(page, shots):
     tab(page, "Live")
     page.get_by_role("button", name="Ask", exact=True).click()
     page.wait_for_selector("[role=alert]:visible")  # no question yet
-    page.get_by_role("button", name="A question of the world").click()
+    page.get_by_role("button", name="Draw a question of the closed world").click()
     page.wait_for_function("document.querySelector('textarea[placeholder^=Which]').value.length > 5")
     page.get_by_role("button", name="Ask", exact=True).click()
     page.wait_for_selector(".wb-listed tr.wb-open:visible", timeout=60000)

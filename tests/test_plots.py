@@ -1,9 +1,25 @@
-"""Figures show the numbers they were given."""
+"""Figures show the numbers they were given, and nothing in them covers anything else."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from itertools import combinations
+from typing import Any
 
 import pytest
 
-from workbench.metrics import RATES
-from workbench.plots import exposure_and_accuracy, learning_curves, outcomes_by_tier, rates_with_intervals
+from workbench.metrics import RATES, Row
+from workbench.plots import (
+    exposure_and_accuracy,
+    learning_curves,
+    outcomes_by_tier,
+    rates_with_intervals,
+    rlfh,
+    training_dynamics,
+)
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 
 def cell(accuracy: float, abstention: float) -> dict:
@@ -54,3 +70,74 @@ def test_curves_follow_the_rows():
 def test_exposure_plot_labels_its_points():
     trace = exposure_and_accuracy([(20, 0.9, 30), (0, 0.0, 40)]).data[0]
     assert tuple(trace.text) == ("30 questions", "40 questions") and tuple(trace.y) == (0.9, 0.0)
+
+
+def answers(step: int, correct: int, wrong: int, count: int = 6) -> list[Row]:
+    labels = ("correct",) * correct + ("wrong",) * wrong
+    return [
+        Row(f"{step}/{n}", f"q{n}", "scored", labels[n % 2 :], tuple(range(len(labels)))[n % 2 :], step=step)
+        for n in range(count)
+    ]
+
+
+def test_runs_that_hardly_differ_are_drawn_close_together():
+    """Two runs with 3.5 claims a response and an accuracy apart by less than 0.1: the axes span more than that."""
+    figure = rlfh.trade_off({"one": answers(0, 2, 2), "two": answers(0, 2, 2)})
+    for axis, least in ((figure.layout.xaxis, 1.0), (figure.layout.yaxis, 0.2)):
+        assert axis.range[1] - axis.range[0] >= least
+    assert rlfh.trade_off({}).layout.xaxis.range is None
+
+
+def test_the_last_step_of_a_run_stands_out():
+    trace = rlfh.trade_off({"one": [*answers(0, 2, 2), *answers(1, 3, 1), *answers(2, 4, 1)]}).data[0]
+    assert len(trace.marker.size) == 3 and trace.marker.size[2] > trace.marker.size[1] == trace.marker.size[0]
+
+
+def drawn(reports: dict) -> dict[str, Any]:
+    """Every figure, with names as long as they come."""
+    names = ("before training, the SFT policy", "after training with RLFH")
+    before, after = answers(0, 2, 3), answers(0, 4, 1)
+    rows = [
+        {"step": s, **dict.fromkeys(RATES, s / 10), "reward": 1.0, "kl": 0.1, "entropy": 2.0, "length": 40.0, "failed": 1}
+        for s in (1, 2)
+    ]
+    curves = {"ternary reward": rows, "binary reward": rows, "knowledge-enhanced reward": rows}
+    return rlfh.figures(before, after, names) | {
+        "steps": rlfh.trade_off({"the paper's map": [*before, *answers(1, 4, 1)], "launch script": after}),
+        "outcomes": outcomes_by_tier(reports),
+        "rates": rates_with_intervals(reports),
+        "curves": learning_curves(curves),
+        "dynamics": training_dynamics(curves),
+        "exposure": exposure_and_accuracy([(0, 0.01, 120), (20, 0.93, 90), (22, 0.95, 90)]),
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path (Debian: apt install chromium)")
+def test_titles_legends_and_axes_neither_overlap_nor_are_cut(reports):
+    """As a browser draws them at their own size: every text within the figure, and none over another."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="the dev extra is not installed")
+    from plotly.offline import get_plotlyjs
+
+    boxes = """async ([data, layout]) => {
+        document.body.innerHTML = "<div id=plot></div>";
+        await Plotly.newPlot("plot", data, layout);
+        const kinds = ".gtitle, .legend .bg, [class$=title] > text, .annotation-text, .xtick text, .cbtitle text";
+        const texts = document.querySelectorAll(`#plot :is(${kinds})`);
+        const box = (e) => ((r) => [r.left, r.top, r.right, r.bottom, e.textContent || "legend"])(e.getBoundingClientRect());
+        return [[...new Set(texts)].map(box), box(document.querySelector("#plot .main-svg"))];
+    }"""
+    with playwright.sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 1280, "height": 1000})
+        page.add_script_tag(content=get_plotlyjs())
+        for name, figure in drawn(reports).items():
+            whole = json.loads(figure.to_json())
+            texts, (left, top, right, bottom, _) = page.evaluate(boxes, [whole["data"], whole["layout"]])
+            assert len(texts) >= 4, name
+            for found in texts:
+                assert left <= found[0] and top <= found[1] and found[2] <= right and found[3] <= bottom, (name, found)
+            for one, other in combinations(texts, 2):
+                apart = one[2] <= other[0] + 1 or other[2] <= one[0] + 1 or one[3] <= other[1] + 1 or other[3] <= one[1] + 1
+                assert apart, (name, one, other)
+        browser.close()

@@ -100,8 +100,9 @@ def what_if(feedback: Feedback, method: str = "rlfh", group: Sequence[Feedback] 
     """
     from ipywidgets import HTML, VBox
 
+    from workbench.inspector.controls import controls
     from workbench.inspector.opened import pay
-    from workbench.inspector.what_if import changed, controls
+    from workbench.inspector.what_if import changed
     from workbench.recipes import method_configs
 
     config = method_configs((method,))[method]

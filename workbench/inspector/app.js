@@ -1,14 +1,16 @@
-// What the inspector's page adds to the token view. The open response is announced once, and every tab that shows it listens.
+// What the inspector's page adds to the token view. The open response is announced once, and every tab that shows it listens;
+// null is announced when nothing is open any more.
 
-const channel = {data: null, listeners: new Set()};
+const channel = {data: undefined, listeners: new Set()};
 function announce(data) {
   channel.data = data;
   channel.listeners.forEach((listener) => listener(data));
 }
 function subscribe(listener) {
   channel.listeners.add(listener);
-  if (channel.data) listener(channel.data);
+  if (channel.data !== undefined) listener(channel.data);
 }
+const nothingOpen = () => div("tv", h("p", {class: "tv-small tv-none"}, "No answer is open: open one under Inspect, Runs or Live."));
 
 // A component's value is JSON text; it is read once at the start and again whenever it changes.
 function onValue({props, watch}, read) {
@@ -51,9 +53,15 @@ function mountInspect(root, gradio) {
     else download(`${fileName(view.state.data)}.html`, "text/html", page.html);
   };
   onValue(gradio, (data) => {
+    if (!data) {
+      actions.replaceChildren();
+      view.update(null);
+      history.replaceState(null, "", permalink({}, null));
+      return announce(null);
+    }
     const link = data.link ? [button("wb-button", "Copy link", copy)] : [];
     status.textContent = "";
-    actions.replaceChildren(...link, button("wb-button", "Save as HTML", save), status);
+    actions.replaceChildren(status, ...link, button("wb-button", "Save as HTML", save));
     view.update(data);
     announce(data);
   });
@@ -62,10 +70,11 @@ function mountInspect(root, gradio) {
 function mountCompare(root) {
   const head = div("tv"), grid = div("wb-grid");
   root.classList.add("tv-colours");
-  root.replaceChildren(head, grid);
   subscribe((data) => {
+    if (!data) return root.replaceChildren(nothingOpen());
+    root.replaceChildren(head, grid);
     const question = h("h3", {class: "tv-question", dir: "auto"}, data.question || "(no question)");
-    head.replaceChildren(question, h("p", {class: "tv-small tv-facts"}, data.name));
+    head.replaceChildren(question, h("p", {class: "tv-small tv-facts"}, span("tv-tag", data.name)));
     grid.replaceChildren(...Object.keys(data.methods).map((method) => {
       const place = div("wb-panel");
       tokenView(place, {compact: true, method}).update(data);
@@ -75,13 +84,12 @@ function mountCompare(root) {
 }
 
 // Several answers as a list; a click opens one in Inspect. A question is told once for the answers to it that follow each other.
-function answerList(rows, methods, open) {
-  if (!rows.length) return h("p", {class: "tv-small tv-none"}, "No answers here.");
+function answerList({rows, methods, sorted = {}}, open) {
   const disagree = rows.some((row) => row.disagreement !== null);
   const cell = (method, content) => h("td", {class: "tv-num", "data-label": method}, content);
   const value = (row) => (method) => {
     const missing = row.values[method] === null || row.values[method] === undefined;
-    return cell(nameOf(method), missing ? h("span", {class: "tv-dim", title: row.reasons[method]}, "n/a") : worth(row.values[method]));
+    return cell(nameOf(method), missing ? h("span", {class: "tv-dim", title: `not scored: ${row.reasons[method] || "this method has not been applied"}`}, "n/a") : worth(row.values[method]));
   };
   const line = (row, place) => h("tr", {
     tabindex: "0", class: "wb-open", "data-row": row.id, onclick: () => open(row),
@@ -90,11 +98,27 @@ function answerList(rows, methods, open) {
   h("td", {class: "tv-claim"},
     place && rows[place - 1].question === row.question ? null : h("div", {class: "tv-small", dir: "auto"}, row.question),
     h("div", {dir: "auto", class: "wb-answer"}, row.text.trim() || "(empty)")),
-  h("td", {class: "tv-label"}, row.outcome ? chip(row.outcome) : span("tv-dim", "·")),
+  h("td", {class: "tv-outcome", "data-label": "outcome"}, outcome(row)),
   methods.map(value(row)),
-  disagree ? cell("disagree", number(row.disagreement)) : null);
-  const heads = ["Question and answer", "Outcome", ...methods.map(nameOf), ...(disagree ? ["Disagreement"] : [])];
-  return plainTable(heads, rows.map(line), "tv-table", (index) => (index > 1 ? "tv-num" : null));
+  disagree ? cell("disagreement", fixed(row.disagreement)) : null);
+  const arrow = (name) => (sorted.by === name ? (sorted.order === "lowest" ? " ↑" : " ↓") : "");
+  const head = (method) => [nameOf(method) + arrow(method), `reward of the whole answer by ${nameOf(method)}`];
+  const heads = ["Question and answer", "Outcome", ...methods.map(head), ...(disagree ? [[`Disagreement${arrow("disagreement")}`, DISAGREEMENT]] : [])];
+  const style = (index) => (index > 1 ? `tv-num${heads[index][0].match(/ [↑↓]$/) ? " tv-now" : ""}` : null);
+  const asked = disagree || sorted.by === "disagreement";
+  const same = disagree ? "" : " Here no two methods tell any answers apart, so there is none to sort by.";
+  const told = asked ? h("p", {class: "tv-small tv-glossary wb-told"}, h("b", {}, "Disagreement: "), DISAGREEMENT + same) : null;
+  return [told, plainTable(heads, rows.map(line), "tv-table", style)];
+}
+
+const DISAGREEMENT = "how differently the methods rank an answer. Each method ranks the rollouts of the step (of the run, if it has no steps) by its " +
+  "reward, from 0 (lowest) to 1 (highest); the value is an answer's highest rank less its lowest. 0: all methods agree; 1: the best of one is the worst of another.";
+
+// The outcome's label; where finding it failed, the failure's stage and reason.
+function outcome({outcome, error}) {
+  const label = outcome || (error ? labelOf({error}) : "unchecked");
+  const title = {correct: OUTCOME_CORRECT, unchecked: "no outcome was asked for"}[label];
+  return [chip(label, title), isFailure(error) ? div("tv-small tv-error-text", reasonOf(error)) : null];
 }
 
 const plainTable = (heads, rows, style = "tv-table wb-plain", headStyle = undefined) =>
@@ -109,7 +133,7 @@ const said = (data) => [
 function mountList(root, gradio) {
   root.classList.add("tv-colours", "wb-listed");
   const open = (row) => gradio.trigger("select", {id: row.id});
-  onValue(gradio, (data) => root.replaceChildren(div("tv", said(data), data.rows ? answerList(data.rows, data.methods, open) : null)));
+  onValue(gradio, (data) => root.replaceChildren(div("tv", said(data), data.rows ? answerList(data, open) : null)));
 }
 
 // A message, or a table of texts.

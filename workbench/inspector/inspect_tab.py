@@ -7,13 +7,27 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from workbench.inspector import samples
-from workbench.inspector.opened import Opened, open_feedback, open_row, recall, show
+from workbench.inspector.opened import NOTHING, Opened, open_feedback, open_row, recall, show
 from workbench.inspector.parts import answered, component, message
 from workbench.inspector.runs import Index, Runs
 from workbench.types import WorkbenchError
 
 SOURCES = ("Samples", "Stored run", "Paste")
-JUDGES = {"The closed world, exact": "world", "Sources, by the local verifier": "local", "None: claims only": "none"}
+JUDGES = {
+    "Local verifier, against the sources": "local",
+    "Closed world, without sources": "world",
+    "No judge: only find the claims": "none",
+}
+LOCAL = next(iter(JUDGES))
+ABOUT_JUDGES = (
+    "The local verifier, a small entailment model on this machine, reads every claim against the sources. "
+    "The closed world knows made-up facts only."
+)
+TO_FILL = (
+    "Nothing is scored yet. Fill in the question, the answer and the sources that the local verifier shall read it against, "
+    "then press Score; or look at the worked example."
+)
+TO_SCORE = "Press Score to see what the answer in the form earns."
 
 
 @dataclass(frozen=True)
@@ -40,7 +54,7 @@ def inspect_tab(runs: Runs) -> InspectTab:
         source = gr.Radio(SOURCES, value=SOURCES[0], label="Source", scale=0, min_width=340)
         with gr.Row(visible=True) as sampled:
             sample = gr.Dropdown(list(samples.NAMES), value=samples.WORKED, label="Sample", min_width=240, scale=4)
-            another = gr.Button("Another", min_width=90, scale=0)
+            another = gr.Button("Draw another", min_width=130, scale=0, visible=False)  # of the worked example there is one
         with gr.Row(visible=False) as stored:
             run = gr.Dropdown([], label="Run", min_width=200, scale=3, allow_custom_value=False)
             row = gr.Number(label="Row", value=1, minimum=1, precision=0, min_width=90, scale=1)
@@ -49,13 +63,17 @@ def inspect_tab(runs: Runs) -> InspectTab:
     with gr.Column(visible=False, elem_classes="wb-paste") as paste:
         with gr.Row():
             question = gr.Textbox(label="Question", lines=1, max_lines=4, min_width=240)
-            gold = gr.Textbox(label="Gold answers, one a line (optional)", lines=1, max_lines=4, min_width=200)
+            gold = gr.Textbox(label="Gold answers, one on each line (optional)", lines=1, max_lines=4, min_width=200)
         with gr.Row():
             answer = gr.Textbox(label="Answer", lines=5, max_lines=16, min_width=240)
-            sources = gr.Textbox(label="Sources, an empty line between them (optional)", lines=5, max_lines=16, min_width=240)
-        with gr.Row(equal_height=True):
-            judge = gr.Radio(list(JUDGES), value=next(iter(JUDGES)), label="Judge", min_width=240)
+            sources = gr.Textbox(
+                label="Sources that the local verifier reads, an empty line between them", lines=5, max_lines=16, min_width=240
+            )
+        judge = gr.Radio(list(JUDGES), value=LOCAL, label="Judge", info=ABOUT_JUDGES, min_width=240)
+        with gr.Row():
             score = gr.Button("Score", variant="primary", scale=0, min_width=110)
+            example = gr.Button("Show the worked example", scale=0, min_width=210)
+            clear = gr.Button("Clear the form", scale=0, min_width=130)
     note = component("Note")
     view = component("Inspect", None, (export_page,), elem_id="inspect-view")
     turn = gr.State(0)
@@ -64,8 +82,9 @@ def inspect_tab(runs: Runs) -> InspectTab:
     quiet = {"show_progress": "hidden", "api_visibility": "private", "queue": False}
     choose = lambda name: [gr.update(visible=name == one) for one in SOURCES]  # noqa: E731
     source.change(choose, source, [sampled, stored, paste], **quiet)
-    source.input(first_of_source(runs), [source, sample, run, row], shown, **quiet)
-    sample.input(lambda name: shown_or_error(lambda: open_sample(name, 0)), sample, shown, **quiet)
+    source.input(first_of_source(runs), [source, sample, run, row, answer], shown, **quiet)
+    drawn = lambda name: (*shown_or_error(lambda: open_sample(name, 0)), gr.update(visible=name != samples.WORKED))  # noqa: E731
+    sample.input(drawn, sample, [*shown, another], **quiet)
     another.click(
         lambda name, seed: (*shown_or_error(lambda: open_sample(name, seed + 1)), seed + 1),
         [sample, turn],
@@ -84,18 +103,19 @@ def inspect_tab(runs: Runs) -> InspectTab:
         move = lambda name, number, step=step: moved(runs, name, number, step)  # noqa: E731
         button.click(move, [run, row], [row, *shown], **quiet)
     paste_in = lambda *given: shown_or_error(lambda: open_pasted(*given))  # noqa: E731
-    score.click(paste_in, [question, answer, sources, gold, judge], shown, api_visibility="private", show_progress="minimal")
+    form, asked = [question, answer, sources, gold, judge], {"api_visibility": "private", "show_progress": "minimal"}
+    score.click(paste_in, form, shown, **asked)
+    example.click(lambda: (*samples.EXAMPLE, LOCAL), None, form, **quiet).then(paste_in, form, shown, **asked)
+    clear.click(lambda: ("", "", "", "", NOTHING, message(note=TO_FILL)), None, [*form[:-1], *shown], **quiet)
     return InspectTab(view, note, source, run, row, sample)
 
 
 def shown_or_error(opened: Callable[[], Opened]) -> tuple[Any, str]:
-    """The value of the view and of the note; on a user's mistake the view stays as it is."""
-    import gradio as gr
-
+    """The value of the view and of the note; after a user's mistake nothing is open, lest an older answer stand under it."""
     try:
         return show(opened()), message()
     except WorkbenchError as error:
-        return gr.skip(), message(error)
+        return NOTHING, message(error)
 
 
 def open_sample(name: str, seed: int = 0) -> Opened:
@@ -123,11 +143,9 @@ def moved(runs: Runs, name: str | None, number: float | None, step: int) -> tupl
 
 
 def first_of_source(runs: Runs) -> Callable[..., tuple[Any, str]]:
-    def first(source: str, sample: str, run: str | None, row: float) -> tuple[Any, str]:
-        import gradio as gr
-
+    def first(source: str, sample: str, run: str | None, row: float, answer: str) -> tuple[Any, str]:
         if source == SOURCES[2]:
-            return gr.skip(), message()
+            return NOTHING, message(note=TO_SCORE if (answer or "").strip() else TO_FILL)
         opened = (lambda: open_sample(sample)) if source == SOURCES[0] else (lambda: open_number(runs, run, row))
         return shown_or_error(opened)
 
@@ -137,7 +155,9 @@ def first_of_source(runs: Runs) -> Callable[..., tuple[Any, str]]:
 def open_pasted(question: str, answer: str, sources: str, gold: str, judge: str) -> Opened:
     feedback = samples.pasted(question or "", answer or "", sources or "", gold or "", JUDGES[judge])
     lookup = samples.lookup if JUDGES[judge] == "world" else None
-    return open_feedback(feedback, (feedback,), "pasted", lookup=lookup)
+    own = (question, answer, sources, gold) != samples.EXAMPLE
+    name = f"{'Pasted answer' if own else samples.WORKED}, judged by: {judge[0].lower() + judge[1:]}"
+    return open_feedback(feedback, (feedback,), name, lookup=lookup)
 
 
 def most_to_see(index: Index) -> int:

@@ -7,15 +7,19 @@ from threading import Lock
 from typing import Any
 
 from workbench.inspector.inspect_tab import InspectTab
-from workbench.inspector.opened import Opened, open_feedback, show
+from workbench.inspector.opened import NOTHING, Opened, open_feedback, show
 from workbench.inspector.parts import component, message, told
+from workbench.inspector.rollouts import listed_row
 from workbench.inspector.runs import Runs
-from workbench.inspector.runs_tab import listed_row
 from workbench.token_view import as_json
 from workbench.types import Feedback, Question, WorkbenchError
 
 SHIPPED = {"The tiny policy": "sft", "The tiny policy before SFT": "base"}
 NEW_TOKENS = 96
+TO_ASK = (
+    "Write a question, or draw one of the closed world that the tiny policy was trained on, and press Ask: its answers "
+    "are listed here with what every method pays for them. The first one loads the policy, which takes some seconds."
+)
 KEPT = 32  # questions whose answers can still be opened
 
 _asking = Lock()  # one policy at a time: two would share the cores and the memory
@@ -28,15 +32,15 @@ def live_tab(runs: Runs, inspect: InspectTab, tabs: Any) -> Any:
 
     with gr.Row(elem_classes="wb-source"):
         policy = gr.Dropdown(list(SHIPPED), value=next(iter(SHIPPED)), label="Policy", min_width=220, scale=2)
-        count = gr.Slider(1, 16, value=6, step=1, label="Answers", min_width=150)
+        count = gr.Slider(1, 16, value=6, step=1, label="Answers to sample", min_width=150)
         heat = gr.Slider(0, 1.5, value=1.0, step=0.05, label="Temperature", min_width=150)
     with gr.Row(elem_classes="wb-source", equal_height=True):
         text = gr.Textbox(
             label="Question", lines=1, max_lines=4, scale=4, min_width=240, placeholder="Which company employs Ranam Nunumel?"
         )
-        draw = gr.Button("A question of the world", scale=0, min_width=200)
+        draw = gr.Button("Draw a question of the closed world", scale=0, min_width=270)
         ask = gr.Button("Ask", variant="primary", scale=0, min_width=90)
-    listed = component("List", {"note": "The first question loads the policy, which takes some seconds."})
+    listed = component("List", {"note": TO_ASK})
     group = gr.State("")
 
     @told(event="EventData")
@@ -45,7 +49,7 @@ def live_tab(runs: Runs, inspect: InspectTab, tabs: Any) -> Any:
             found = show(open_answer(key, str(event._data["id"])))
             return found, message(), gr.update(selected="inspect")
         except WorkbenchError as error:
-            return gr.skip(), message(error), gr.update(selected="inspect")
+            return NOTHING, message(error), gr.update(selected="inspect")
 
     private = {"api_visibility": "private"}
     draw.click(some_question, None, text, **private, show_progress="hidden")
@@ -77,8 +81,9 @@ def ask_policy(runs: Runs, policy: str, text: str, count: float, temperature: fl
         told = str(error) if isinstance(error, WorkbenchError) else f"{type(error).__name__}: {error}"
         return as_json({"error": told}), ""
     methods = [method for method in rows[0].rewards if any(row.rewards[method].value is not None for row in rows)]
-    gold = ", ".join(rows[0].response.question.answers)
-    note = f"Gold answer: {gold}" if gold else "The world does not ask this question: there is no gold answer."
+    gold = " or ".join(rows[0].response.question.answers)
+    note = f"Gold answer: {gold}." if gold else "The closed world does not know this question: there is no gold answer."
+    note += " Click an answer to open it in Inspect."
     return as_json({"methods": methods, "note": note, "rows": [listed_row(row) for row in rows]}), rows[0].response.group
 
 

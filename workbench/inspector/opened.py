@@ -37,6 +37,8 @@ class Opened:
         return shown | {"link": self.link}
 
 
+NOTHING = as_json(None)  # the view's value while no response is open
+
 _opened: OrderedDict[str, Opened] = OrderedDict()
 _lock = Lock()
 

@@ -13,7 +13,7 @@ from workbench.inspector.live import live_tab, policies
 from workbench.inspector.opened import Opened, open_row, show
 from workbench.inspector.parts import component, head, message, theme, told
 from workbench.inspector.runs import Runs
-from workbench.inspector.runs_tab import runs_tab
+from workbench.inspector.runs_tab import NO_OTHER, runs_tab
 from workbench.inspector.what_if import saver, what_if
 from workbench.types import WorkbenchError
 
@@ -87,7 +87,7 @@ def build(chosen: Settings) -> Any:
                 gr.update(choices=names, value=here),
                 number,
                 gr.update(choices=names, value=here),
-                gr.update(choices=names, value=None),
+                gr.update(choices=[(NO_OTHER, ""), *names], value=""),
                 gr.update(choices=policies(runs)),
             ]
 
@@ -106,7 +106,7 @@ def first_shown(runs: Runs, chosen: Settings, query: dict[str, str]) -> tuple[Op
         if chosen.run:
             return open_number(runs, chosen.run, most_to_see(runs.index(chosen.run))), None
     except WorkbenchError as found:
-        error = found
+        error = WorkbenchError(f"{found}. The worked example is shown in its place.")
     return open_sample(samples.WORKED), error
 
 

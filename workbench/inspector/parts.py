@@ -112,6 +112,7 @@ def theme() -> Any:
         "checkbox_background_color_selected": ("#0072b2", "#0072b2"),
         "checkbox_border_color_selected": ("#0072b2", "#0072b2"),
         "slider_color": ("#0072b2", "#56b4e9"),
+        "color_accent": ("#0072b2", "#56b4e9"),
         "color_accent_soft": ("#e3eff7", "#12303f"),
     }
     both = {key: value for name, (light, dark) in look.items() for key, value in ((name, light), (f"{name}_dark", dark))}

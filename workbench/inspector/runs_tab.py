@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from workbench.inspector.inspect_tab import InspectTab
-from workbench.inspector.opened import configs_of, open_row, paid, show
+from workbench.inspector.opened import NOTHING, open_row, show
 from workbench.inspector.parts import component, message, told
+from workbench.inspector.rollouts import ORDERS, order_choices, own_method, rollouts
 from workbench.inspector.runs import Runs
 from workbench.token_view import as_json
-from workbench.types import Feedback, WorkbenchError
+from workbench.types import WorkbenchError
 
-SHOWN = 60  # rollouts of a step that are listed
-ORDERS = ("Reward, lowest first", "Reward, highest first", "Disagreement between methods")
+NO_ROLLOUTS = "This run has no rollouts yet: choose another, or come back after its first step."
+NO_OTHER = "no other run"
 
 # What is drawn over the steps: column of metrics.jsonl or of the record, title, whether it is a share.
 SERIES = (
@@ -30,12 +31,12 @@ def runs_tab(runs: Runs, inspect: InspectTab, tabs: Any, tab: Any) -> tuple[Any,
 
     with gr.Row(elem_classes="wb-source"):
         run = gr.Dropdown([], label="Run", min_width=220)
-        other = gr.Dropdown([], label="Compare with", min_width=220)
+        other = gr.Dropdown([(NO_OTHER, "")], value="", label="Compare with", min_width=220)
     curves = component("Curves", {"note": "Choose a run."})
     with gr.Row(elem_classes="wb-source"):
-        step = gr.Slider(0, 1, value=0, step=1, label="Step", min_width=240, scale=2)
-        order = gr.Radio(ORDERS, value=ORDERS[0], label="Sorted by", min_width=240, scale=3)
-    listed = component("List", {"note": "The rollouts of the chosen step."})
+        step = gr.Slider(0, 1, value=0, step=1, label="Step", min_width=200, scale=1)
+        order = gr.Radio(order_choices(""), value=ORDERS[0], label="Sort the rollouts by", min_width=240, scale=2)
+    listed = component("List", {})
     with gr.Accordion("Before and after", open=False):
         table = component("Note", {})
         ask = gr.Button("Ask the fixed prompts before and after", scale=0)
@@ -45,20 +46,28 @@ def runs_tab(runs: Runs, inspect: InspectTab, tabs: Any, tab: Any) -> tuple[Any,
 
     quiet = {"show_progress": "hidden", "api_visibility": "private", "queue": False}
 
-    def chosen(name: str | None, second: str | None) -> tuple[Any, ...]:
-        first, last = span(runs, name)
+    def chosen(name: str | None, second: str | None, by: str) -> tuple[Any, ...]:
+        first, last = span(runs, name)  # a slider over one step or none is not shown, and its range may not be empty
         return (
-            gr.update(minimum=min(first, last - 1), maximum=last, value=last, interactive=last > first),  # a range of one fails
+            gr.update(minimum=min(first, last - 1), maximum=last, value=last, visible=last > first),
+            orders(name, by),
             curve_data(runs, name, second, last),
-            rollouts(runs, name, last, ORDERS[0]),
+            rollouts(runs, name, last, by),
             before_after(runs, name),
         )
+
+    def orders(name: str | None, by: str) -> Any:
+        try:
+            method = own_method(runs, name)
+        except WorkbenchError:  # told where the rollouts would be
+            method = ""
+        return gr.update(choices=order_choices(method), value=by, visible=bool(method))
 
     def compared(name: str | None, second: str | None, at: float) -> str:
         return curve_data(runs, name, second, int(at))
 
     other.input(compared, [run, other, step], curves, **quiet)
-    gr.on([tab.select, run.input], chosen, [run, other], [step, curves, listed, table], **quiet)
+    gr.on([tab.select, run.input], chosen, [run, other, order], [step, order, curves, listed, table], **quiet)
     stepped = lambda name, second, at, by: (curve_data(runs, name, second, int(at)), rollouts(runs, name, int(at), by))  # noqa: E731
     gr.on([step.input, order.input], stepped, [run, other, step, order], [curves, listed], trigger_mode="always_last", **quiet)
 
@@ -74,7 +83,7 @@ def runs_tab(runs: Runs, inspect: InspectTab, tabs: Any, tab: Any) -> tuple[Any,
             found = show(open_row(runs, name, row))
             return found, message(), "Stored run", name, runs.entry(name, row).number + 1, gr.update(selected="inspect")
         except WorkbenchError as error:
-            return gr.skip(), message(error), gr.skip(), gr.skip(), gr.skip(), gr.update(selected="inspect")
+            return NOTHING, message(error), gr.skip(), gr.skip(), gr.skip(), gr.update(selected="inspect")
 
     curves.select(at_step, [run, other, order], [step, curves, listed], **quiet)
     listed.select(opened, run, [*inspect.outputs, tabs], **quiet)
@@ -99,8 +108,14 @@ def curve_data(runs: Runs, name: str | None, second: str | None, step: int) -> s
         drawn = [_curves(runs, one) for one in (name, second) if one]
     except WorkbenchError as error:
         return as_json({"error": str(error)})
+    rows = len(runs.index(name).entries)
+    none = (
+        f"This run has no training steps: {'its one row is' if rows == 1 else f'its {rows} rows are'} listed below."
+        if rows
+        else NO_ROLLOUTS
+    )
     series = [{"name": column, "title": title, "share": share} for column, title, share in SERIES]
-    return as_json({"runs": drawn, "series": series, "step": step, "note": "This run has no steps: its rows are listed below."})
+    return as_json({"runs": drawn, "series": series, "step": step, "note": none})
 
 
 def _curves(runs: Runs, name: str) -> dict[str, Any]:
@@ -119,72 +134,12 @@ def _curves(runs: Runs, name: str) -> dict[str, Any]:
     return {"name": name, "steps": steps, "series": columns}
 
 
-def rollouts(runs: Runs, name: str | None, step: int, order: str) -> str:
-    """The rollouts of one step (of all rows, where a run has no steps), each paid by every method, as text for the page."""
-    if not name:
-        return as_json({"note": ""})
-    try:
-        by_step = runs.index(name).by_step
-        entries = by_step.get(step) or by_step.get(None, [])
-        rows = paid([runs.feedback(name, entry)[0] for entry in entries[:1024]], configs_of(runs, name))
-    except WorkbenchError as error:
-        return as_json({"error": str(error)})
-    own = runs.described(name, "config.json").get("method") or (next(iter(rows[0].rewards)) if rows else "")
-    ranked = sorted(with_disagreement(rows), key=_key(order, own))
-    methods = dict.fromkeys(name for row in rows for name, reward in row.rewards.items() if reward.value is not None)
-    note = f"{len(rows)} rollouts" + (f", the first {SHOWN} of them" if len(rows) > SHOWN else "") + "; a click opens one."
-    return as_json(
-        {"methods": list(methods), "note": note, "rows": [listed_row(row, spread) for row, spread in ranked[:SHOWN]]}
-    )
-
-
-def _key(order: str, method: str) -> Any:
-    def key(pair: tuple[Feedback, float | None]) -> tuple[bool, float]:
-        row, spread = pair
-        reward = row.rewards.get(method)
-        value = spread if order == ORDERS[2] else reward.value if reward else None
-        return value is None, (value or 0.0) * (1 if order == ORDERS[0] else -1)
-
-    return key
-
-
-def with_disagreement(rows: Sequence[Feedback]) -> list[tuple[Feedback, float | None]]:
-    """Each row with how far the methods disagree about it: the spread of its ranks *(ours)*.
-
-    A method's scored rows are ranked from 0 (paid least) to 1 (paid most), equal ones alike; the disagreement is the highest
-    rank less the lowest, and None where fewer than two methods score the row or tell any rows apart.
-    """
-    ranks: list[list[float]] = [[] for _ in rows]
-    for method in {name for row in rows for name in row.rewards}:
-        values = [row.rewards[method].value if method in row.rewards else None for row in rows]
-        known = sorted({value for value in values if value is not None})
-        if len(known) > 1:
-            for place, value in enumerate(values):
-                if value is not None:
-                    ranks[place].append(known.index(value) / (len(known) - 1))
-    return [(row, max(found) - min(found) if len(found) > 1 else None) for row, found in zip(rows, ranks, strict=True)]
-
-
-def listed_row(row: Feedback, disagreement: float | None = None) -> dict[str, Any]:
-    """What a list shows of a response."""
-    outcome = row.verdict("outcome")
-    return {
-        "id": row.response.id,
-        "question": row.response.question.text,
-        "text": row.response.text[:400].encode("utf-8", "replace").decode(),
-        "outcome": outcome.label if outcome and not outcome.error else "failed" if outcome else None,
-        "values": {method: reward.value for method, reward in row.rewards.items()},
-        "reasons": {method: reward.error.message for method, reward in row.rewards.items() if reward.error},
-        "disagreement": disagreement,
-    }
-
-
 def before_after(runs: Runs, name: str | None) -> str:
     """The evaluation before training and after it, from the run's summary."""
     summary = runs.described(name, "summary.json") if name else {}
     before, after = (summary.get(when) or {} for when in ("before", "after"))
     rows = [
-        [f"{rate}, {mode}", _cell(before, mode, rate), _cell(after, mode, rate)]
+        [f"{rate.capitalize()}, {mode}", _cell(before, mode, rate), _cell(after, mode, rate)]
         for mode in ("greedy", "sampled")
         for rate in ("accuracy", "abstention", "hallucination", "truthfulness")
         if _cell(before, mode, rate) or _cell(after, mode, rate)
@@ -200,7 +155,7 @@ def _cell(report: Mapping[str, Any], mode: str, rate: str) -> str:
     if not isinstance(cell, Mapping) or cell.get("value") is None:
         return ""
     low, high = cell.get("low"), cell.get("high")
-    shown = f"{cell['value']:.3f}" + (f" [{low:.2f}, {high:.2f}]" if low is not None and high is not None else "")
+    shown = f"{cell['value']:.3f}" + (f" [{low:.3f}, {high:.3f}]" if low is not None and high is not None else "")
     return shown.replace("-", "\N{MINUS SIGN}")
 
 

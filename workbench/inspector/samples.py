@@ -29,6 +29,16 @@ _WHO = {
 _WORLD = {f"Closed world: {kind} about {_WHO[tier]}": (tier, kind) for kind in ("question", "biography") for tier in STRAY}
 NAMES = (WORKED, *_WORLD)
 
+# Question, answer, sources and gold answers to fill the form with: of the claims, one is contradicted and one left open.
+EXAMPLE = (
+    "What is the Eiffel Tower known for?",
+    "The Eiffel Tower stands in Paris. It was built for the World Fair of 1925. "
+    "About seven million people visit the tower every year. Its restaurant opened with a concert.",
+    "The Eiffel Tower stands in Paris. It was built for the World Fair of 1889 and is 330 metres tall.\n\n"
+    "Gustave Eiffel's company built the tower out of iron. About seven million people visit it every year.",
+    "",
+)
+
 _TOKEN = re.compile(r"\s*(?:</?\w+>|\w+|[^\w\s])")
 
 
@@ -129,13 +139,13 @@ def pasted(question: str, answer: str, sources: str, gold: str, judge: str) -> F
         WorkbenchError: there is no answer, or what the judge needs is missing.
     """
     if not answer.strip():
-        raise WorkbenchError("there is no answer to score: paste one")
+        raise WorkbenchError("there is no answer to score: fill in the answer" + (" and its sources" * (judge == "local")))
     texts = [text.strip() for text in re.split(r"\n\s*\n", sources) if text.strip()]
     passages = tuple(Passage(f"source-{number}", f"Source {number}", text) for number, text in enumerate(texts, 1))
     answers = tuple(line.strip() for line in gold.splitlines() if line.strip())
     asked = Question("pasted", question.strip(), answers, passages=passages)
     if judge == "local" and not passages:
-        raise WorkbenchError("the local judge reads the answer against sources: paste at least one")
+        raise WorkbenchError("the local verifier reads the answer against sources: paste at least one, or choose another judge")
     extract, verify, complete = _judge(judge)
     asked = complete(asked) if complete else asked
     response = Response("pasted/0", asked, answer, "pasted", offsets=words(answer), source="words")

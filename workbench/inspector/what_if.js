@@ -3,7 +3,7 @@
 function mountWhatIf(root, gradio) {
   root.classList.add("tv-colours");
   const side = div("tv wb-controls"), place = h("div"), group = div("tv wb-group"), out = div("tv wb-export");
-  root.replaceChildren(div("wb-whatif", side, div("wb-whatif-main", place, group, out)));
+  const bench = div("wb-whatif", side, div("wb-whatif-main", place, group, out));
   let key = null, settings = {}, edits = {}, latest = null, asked = 0, waiting = null;
 
   const view = tokenView(place, {
@@ -34,8 +34,9 @@ function mountWhatIf(root, gradio) {
   function controls() {
     drawnMethod = view.state.method;
     const fields = latest.controls[drawnMethod] || [];
+    const row = (field) => [field.head ? h("h5", {}, field.head) : null, control(field)];
     const reset = button("wb-button", "Reset all", () => ((settings = {}), (edits = {}), ask().then(controls)));
-    side.replaceChildren(div("wb-controls-head", h("h4", {}, `${nameOf(drawnMethod)} settings`), reset), ...fields.map(control));
+    side.replaceChildren(div("wb-controls-head", h("h4", {}, `${nameOf(drawnMethod)} settings`), reset), ...fields.flatMap(row).filter(Boolean));
   }
   function follow() {
     const touched = settings[drawnMethod] || {};
@@ -49,7 +50,7 @@ function mountWhatIf(root, gradio) {
   function control(field) {
     const id = `wb-${drawnMethod}-${field.name}`, touched = (settings[drawnMethod] || {})[field.name];
     const value = touched === undefined ? field.value : touched;
-    const label = h("label", {for: id, title: `${drawnMethod}.${field.name}`}, field.label);
+    const label = h("label", {for: id, title: `${field.help} (${drawnMethod}.${field.name})`}, field.label);
     const draw = {choice, flag, number: slider}[field.kind];
     return draw(field, {id, label, value});
   }
@@ -62,17 +63,17 @@ function mountWhatIf(root, gradio) {
   function flag(field, {id, label, value}) {
     const box = h("input", {id, type: "checkbox", onchange: (event) => set(field.name, event.target.checked, true)});
     box.checked = Boolean(value);
-    return h("div", {class: "wb-control wb-flag", "data-field": field.name}, box, label);
+    return h("div", {class: "wb-control wb-flag", "data-field": field.name}, label, box);
   }
   function slider(field, {id, label, value}) {
     const range = h("input", {id, type: "range", min: field.min, max: field.max, step: field.step});
-    const exact = h("input", {type: "number", step: field.step, class: "wb-exact", "aria-label": `${field.label}, exact value`});
+    const exact = h("input", {type: "number", step: field.step, class: "wb-exact", placeholder: "off", "aria-label": `${field.label}, exact value`});
     const stand = (at) => ((range.value = at ?? field.min), (exact.value = at ?? ""), box.classList.toggle("wb-unset", at === null));
     const move = (at, now) => (stand(at), set(field.name, at, now));
     range.addEventListener("input", () => move(Number(range.value)));
     exact.addEventListener("change", () => exact.value !== "" && move(Number(exact.value), true));
-    const off = field.optional ? button("wb-off", "off", () => move(null, true), {title: "leave it out"}) : null;
-    const box = h("div", {class: "wb-control", "data-field": field.name}, div("wb-control-line", label, off, exact), range);
+    const off = field.optional ? button("wb-off", "off", () => move(null, true), {title: "leave it out", "aria-label": `${field.label} off`}) : null;
+    const box = h("div", {class: "wb-control wb-number", "data-field": field.name}, label, range, div("wb-exact-frame", exact, off));
     stand(value ?? null);
     return box;
   }
@@ -97,6 +98,8 @@ function mountWhatIf(root, gradio) {
   }
 
   subscribe((data) => {
+    root.replaceChildren(data ? bench : nothingOpen());
+    if (!data) return ([key, asked] = [null, asked + 1]);
     if (data.key === key) return;
     [key, settings, edits, drawnMethod] = [data.key, {}, {}, null];
     ask();
@@ -106,12 +109,14 @@ function mountWhatIf(root, gradio) {
 // The answers to one prompt: what each is paid now, and the mean of its tokens' advantages by every estimator.
 function groupTable(rows, method) {
   const estimators = [...new Set(rows.flatMap((row) => Object.keys(row.advantages[method] || {})))];
-  const cell = (label, value) => h("td", {class: "tv-num", "data-label": label}, value === null ? "n/a" : signed(value));
+  const cell = (label, value, more) => h("td", {class: "tv-num", "data-label": label, ...more}, value === null ? "n/a" : signed(value));
   const line = (row) => h("tr", {class: row.open ? "tv-row-on" : ""},
     h("td", {class: "tv-claim", dir: "auto"}, div("wb-answer", row.text)),
     cell("reward", row.values[method]),
-    estimators.map((name) => cell(name, (row.advantages[method] || {})[name] ?? null)));
-  const heads = ["Answer", "Reward", ...estimators.map((name) => `${name}, mean`)];
+    estimators.map((name) => cell(estimatorOf(name)[0], (row.advantages[method] || {})[name] ?? null, {"data-estimator": name})));
+  const mean = (name) => [`Advantage, ${estimatorOf(name)[0]}`, `mean over the answer's tokens; ${estimatorOf(name)[1]}`];
+  const heads = ["Answer", `Reward, ${nameOf(method)}`, ...estimators.map(mean)];
   const table = plainTable(heads, rows.map(line), "tv-table wb-plain", (index) => (index ? "tv-num" : null));
-  return [h("h4", {}, `The ${rows.length} answers to this prompt`), table];
+  return [h("h4", {}, `The ${rows.length} answers to this prompt`), table,
+    h("p", {class: "tv-small tv-glossary"}, h("b", {}, "Advantage: "), "what training makes of the rewards by each estimator; the mean over the answer's tokens.")];
 }

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import typing
 from collections.abc import Mapping
-from dataclasses import fields, replace
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any
 
+from workbench.inspector.controls import controls
 from workbench.inspector.opened import Opened, pay, recall
 from workbench.inspector.parts import answered
 from workbench.inspector.runs import Runs
@@ -20,67 +20,6 @@ LABELS = {
     "hedged_wrong": 0.0,
     "wrong": 0.0,
 }  # label -> p, as the world has it
-
-# The range of each control: by field, by the beginning of its name, or this.
-RANGES = {
-    "alpha": (0, 3, 0.05), "beta": (0, 3, 0.05), "epsilon": (-0.99, 1, 0.01), "f_": (-3, 2, 0.05), "g_": (-1, 2, 0.05),
-    "w_": (0, 2, 0.05), "b": (0.1, 4, 0.1), "l_max": (8, 4096, 8), "l_cache": (1, 1024, 1), "clip": (0.1, 20, 0.1),
-    "no_eos": (-3, 0, 0.1), "min_coverage": (0, 1, 0.05), "reasoning_weight": (0, 2, 0.05),
-}  # fmt: skip
-USUAL = (-3, 3, 0.1)
-
-
-def controls(config: Any) -> list[dict[str, Any]]:
-    """A control for each constant of the reward in `config`: those of training, which `GRPO` has, are left out."""
-    from workbench.train.grpo import GRPO
-
-    kinds = typing.get_type_hints(type(config))
-    training = {field.name for field in fields(GRPO)} if isinstance(config, GRPO) else set()
-    left_out = {"kinds", "mode"}  # what is trained on, and how claims are asked for: neither changes what a row pays
-    names = [
-        field.name for field in fields(config) if field.name not in training | left_out and not field.name.startswith("eval_")
-    ]
-    found = (control(name, kinds[name], getattr(config, name), config) for name in names)
-    return [one for one in found if one]
-
-
-def control(name: str, kind: Any, value: Any, config: Any) -> dict[str, Any] | None:
-    """What the page needs to draw one field: a choice, a flag or a number; None for anything else, such as text."""
-    options = typing.get_args(kind)
-    plain = [option for option in options if option is not type(None)]
-    shown: dict[str, Any] = {"name": name, "label": _worded(name), "value": value}
-    if typing.get_origin(kind) is Literal:
-        return shown | {"kind": "choice", "options": [str(option) for option in options]}
-    if kind is bool:
-        return shown | {"kind": "flag"}
-    if plain == [bool]:
-        words = {None: "none", True: "true", False: "false"}
-        return shown | {"kind": "choice", "options": list(words.values()), "value": words[value]}
-    if kind in (int, float) or plain in ([int], [float]):
-        low, high, step = _range(name)
-        if value is None and name.startswith("f_"):  # follows the reward map until it is set
-            return shown | {"kind": "number", "min": low, "max": high, "step": step, "value": _mapped(config, name)}
-        optional = type(None) in options and not name.startswith("f_")
-        return shown | {"kind": "number", "min": low, "max": high, "step": step, "optional": optional}
-    return None
-
-
-def _worded(name: str) -> str:
-    """`f_hedged_wrong` is f of a label and `g_5` g of a rating, as the paper writes them."""
-    function, _, argument = name.partition("_")
-    return f"{function}({argument.replace('_', ' ')})" if function in ("f", "g") and argument else name.replace("_", " ")
-
-
-def _mapped(config: Any, name: str) -> float | None:
-    from workbench.recipes.rlfh import label_values
-
-    return label_values(config).get(name.removeprefix("f_"))
-
-
-def _range(name: str) -> tuple[float, float, float]:
-    return RANGES.get(name) or next(
-        (found for start, found in RANGES.items() if start.endswith("_") and name.startswith(start)), USUAL
-    )
 
 
 def changed(configs: Mapping[str, Any], settings: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, Any], list[str]]:

@@ -43,25 +43,13 @@ def outcomes_by_tier(reports: Mapping[str, Mapping[str, Any]], mode: str = "gree
             hover = f"%{{x}}, {tier}: %{{y:.3f}} {name}<extra></extra>"
             figure.add_trace(Bar(x=list(cells), y=values, name=name, hovertemplate=hover, **shown), 1, column)
     figure.update_layout(barmode="stack", title=f"Outcomes by exposure tier ({mode})", yaxis_title="share of answers")
-    return styled(figure)
+    figure.update_yaxes(range=[0, 1])
+    return styled(figure, panels=len(tiers) + 1)
 
 
 def learning_curves(runs: Mapping[str, Sequence[Mapping[str, Any]]], rates: Sequence[str] = RATES) -> Figure:
     """The rates of each step's sampled rollouts over training; `runs` maps a label to the rows of its metrics.jsonl."""
-    from plotly.graph_objects import Scatter
-    from plotly.subplots import make_subplots
-
-    figure = make_subplots(1, len(rates), subplot_titles=list(rates), horizontal_spacing=0.05)
-    for (label, rows), colour in zip(runs.items(), RUN_COLOURS, strict=False):
-        steps = [row["step"] for row in rows]
-        for column, rate in enumerate(rates, 1):
-            shown = {"mode": "lines", "line_color": colour, "legendgroup": label, "showlegend": column == 1}
-            hover = f"step %{{x}}: %{{y:.3f}}<extra>{label}</extra>"
-            values = [row[rate] for row in rows]
-            figure.add_trace(Scatter(x=steps, y=values, name=label, hovertemplate=hover, **shown), 1, column)
-    figure.update_xaxes(title_text="step")
-    figure.update_layout(title="Rollouts during training")
-    return styled(figure)
+    return _over_steps(runs, {rate: rate for rate in rates}, "Rollouts during training")
 
 
 DYNAMICS = {
@@ -78,21 +66,31 @@ def training_dynamics(runs: Mapping[str, Sequence[Mapping[str, Any]]], columns: 
 
     `runs` maps a label to the rows of its metrics.jsonl; `columns` maps a column to its title.
     """
+    present = [name for name in columns if any(row.get(name) is not None for rows in runs.values() for row in rows)]
+    return _over_steps(runs, {name: columns[name] for name in present}, "Training dynamics")
+
+
+def _over_steps(runs: Mapping[str, Sequence[Mapping[str, Any]]], columns: Mapping[str, str], title: str) -> Figure:
+    """A panel for each column (name -> title), a line in it for each run; up to three panels in a row."""
     from plotly.graph_objects import Scatter
     from plotly.subplots import make_subplots
 
-    present = [name for name in columns if any(row.get(name) is not None for rows in runs.values() for row in rows)]
-    figure = make_subplots(1, max(1, len(present)), subplot_titles=[columns[name] for name in present], horizontal_spacing=0.06)
+    across = 2 if len(columns) in (2, 4) else max(1, min(3, len(columns)))
+    down = max(1, -(-len(columns) // across))
+    spacing = {"horizontal_spacing": 0.08, "vertical_spacing": 0.16 if down < 3 else 0.1}
+    figure = make_subplots(down, across, subplot_titles=list(columns.values()), **spacing)
     for (label, rows), colour in zip(runs.items(), RUN_COLOURS, strict=False):
         steps = [row["step"] for row in rows]
-        for column, name in enumerate(present, 1):
-            shown = {"mode": "lines", "line_color": colour, "legendgroup": label, "showlegend": column == 1}
+        for place, name in enumerate(columns):
+            shown = {"mode": "lines", "line_color": colour, "legendgroup": label, "showlegend": place == 0}
             hover = f"step %{{x}}: %{{y:.3f}}<extra>{label}</extra>"
             values = [row.get(name) for row in rows]
-            figure.add_trace(Scatter(x=steps, y=values, name=label, hovertemplate=hover, **shown), 1, column)
-    figure.update_xaxes(title_text="step")
-    figure.update_layout(title="Training dynamics")
-    return styled(figure)
+            trace = Scatter(x=steps, y=values, name=label, hovertemplate=hover, **shown)
+            figure.add_trace(trace, place // across + 1, place % across + 1)
+    for place in range(max(0, len(columns) - across), len(columns)):  # the lowest panel of each column names the axis
+        figure.update_xaxes(title_text="step", row=place // across + 1, col=place % across + 1)
+    figure.update_layout(title=title)
+    return styled(figure, panels=across, rows=down)
 
 
 def rates_with_intervals(
@@ -120,7 +118,9 @@ def exposure_and_accuracy(points: Sequence[tuple[int, float, int]]) -> Figure:
 
     shown, right, counts = zip(*points, strict=True)
     labels = [f"{count} questions" for count in counts]
-    trace = Scatter(x=shown, y=right, text=labels, mode="markers+text", textposition="top center")
+    above = [sum(other < x for other in shown) % 2 == 0 for x in shown]  # in turn, so that neighbours do not cover each other
+    sides = ["top center" if one else "bottom center" for one in above]
+    trace = Scatter(x=shown, y=right, text=labels, mode="markers+text", textposition=sides, cliponaxis=False)
     trace.update(marker_size=12, marker_color=RUN_COLOURS[0])
     trace.update(hovertemplate="%{text}: %{x} exposures, %{y:.3f} answered<extra></extra>")
     figure = Figure(trace)
@@ -129,7 +129,7 @@ def exposure_and_accuracy(points: Sequence[tuple[int, float, int]]) -> Figure:
         xaxis_title="exposures in one pass, both languages",
         yaxis_title="greedy accuracy",
     )
-    figure.update_yaxes(range=[-0.05, 1.15])
+    figure.update_yaxes(range=[-0.12, 1.12], tickvals=[0, 0.2, 0.4, 0.6, 0.8, 1])
     return styled(figure)
 
 
@@ -137,9 +137,23 @@ def _distance(low: float | None, high: float | None) -> float | None:
     return None if low is None or high is None else high - low
 
 
-def styled(figure: Figure) -> Figure:
+def styled(figure: Figure, panels: int = 1, rows: int = 1, legend: bool = True) -> Figure:
+    """The shared look: a size that fits a notebook's page, and a margin for everything that stands beside the panels.
+
+    `panels` stand side by side in each of `rows`. The title stands at the top and the legend at the bottom of the whole
+    figure, whatever its height is, so that they cover neither each other nor the names of panels and axes.
+    """
     figure.update_layout(
-        template="plotly_white", height=360, margin={"l": 55, "r": 15, "t": 80, "b": 45}, font_size=12,
-        legend={"orientation": "h", "y": -0.18, "x": 0},
-    )  # fmt: skip
+        template="plotly_white",
+        width=720 if panels == 1 else 960,
+        height=190 + 230 * rows if rows > 1 else 430,
+        font_size=13,
+        title={"x": 0.01, "xanchor": "left", "y": 0.98, "yref": "container", "yanchor": "top", "font_size": 17},
+        margin={"l": 70, "r": 24, "t": 84 if panels > 1 else 56, "b": 96 if legend else 64},
+        legend={"orientation": "h", "x": 0, "xanchor": "left", "y": 0.01, "yref": "container", "yanchor": "bottom"},
+        hoverlabel_align="left",
+    )
+    figure.update_annotations(yshift=5)  # the panels' names, off their upper edges
+    figure.update_xaxes(automargin=True, title_standoff=10)
+    figure.update_yaxes(automargin=True, title_standoff=10)
     return figure

@@ -37,7 +37,7 @@ def accuracy_distribution(before: Sequence[Row], after: Sequence[Row], names: Se
         table = tables.accuracy_distribution(rows, bins)
         figure.add_trace(Bar(x=_labels(table), y=[row["share"] for row in table], name=name, marker_color=colour))
     figure.update_layout(barmode="group", title="Claim accuracy of responses")
-    figure.update_layout(xaxis_title="share of claims that are supported", yaxis_title="share of responses")
+    figure.update_layout(xaxis_title="share of a response's claims that are supported", yaxis_title="share of responses")
     return styled(figure)
 
 
@@ -46,16 +46,20 @@ def accuracy_and_claims(before: Sequence[Row], after: Sequence[Row], names: Sequ
     from plotly.graph_objects import Histogram2d
     from plotly.subplots import make_subplots
 
-    figure = make_subplots(1, 2, shared_yaxes=True, subplot_titles=list(names), horizontal_spacing=0.03)
+    figure = make_subplots(1, 2, shared_yaxes=True, subplot_titles=list(names), horizontal_spacing=0.04)
     for column, rows in enumerate((before, after), 1):
         points = tables.accuracy_and_claims(rows)
         accuracy, claims = [point["accuracy"] for point in points], [point["claims"] for point in points]
-        bins = {"xbins": {"start": 0, "end": 1.1, "size": 0.1}, "ybins": {"start": 0.5, "size": 1}}
-        trace = Histogram2d(x=accuracy, y=claims, histnorm="probability", coloraxis="coloraxis", **bins)
+        bins = {"xbins": {"start": -0.05, "end": 1.05, "size": 0.1}, "ybins": {"start": 0.5, "size": 1}}
+        hover = "accuracy %{x}, %{y} claims: %{z:.3f} of responses<extra></extra>"
+        trace = Histogram2d(x=accuracy, y=claims, histnorm="probability", coloraxis="coloraxis", hovertemplate=hover, **bins)
         figure.add_trace(trace, 1, column)
-    figure.update_xaxes(title_text="accuracy", range=[0, 1.1])
-    figure.update_layout(title="Accuracy and number of claims", yaxis_title="claims", coloraxis={"colorscale": "Blues"})
-    return styled(figure)
+    figure.update_xaxes(title_text="accuracy", range=[-0.05, 1.05], tickvals=[0, 0.2, 0.4, 0.6, 0.8, 1], showgrid=False)
+    figure.update_yaxes(tickformat="d", showgrid=False)
+    bar = {"title": {"text": "share of<br>responses"}, "thickness": 14, "tickformat": ".2f"}
+    scale = {"colorscale": "Blues", "cmin": 0, "colorbar": bar}
+    figure.update_layout(title="Accuracy and number of claims", yaxis_title="claims in the response", coloraxis=scale)
+    return styled(figure, panels=2, legend=False)
 
 
 def claims_per_response(before: Sequence[Row], after: Sequence[Row], names: Sequence[str] = WHEN) -> Figure:
@@ -63,16 +67,17 @@ def claims_per_response(before: Sequence[Row], after: Sequence[Row], names: Sequ
     from plotly.graph_objects import Bar
     from plotly.subplots import make_subplots
 
-    figure = make_subplots(1, 3, subplot_titles=list(tables.COUNTS), horizontal_spacing=0.05)
+    titles = [f"{which} claims" for which in tables.COUNTS]
+    figure = make_subplots(1, 3, shared_yaxes=True, subplot_titles=titles, horizontal_spacing=0.03)
     for column, which in enumerate(tables.COUNTS, 1):
         for rows, name, colour in zip((before, after), names, RUN_COLOURS, strict=False):
             table = tables.claims_per_response(rows, which)
             numbers, shares = [row["claims"] for row in table], [row["share"] for row in table]
             shown = {"name": name, "marker_color": colour, "legendgroup": name, "showlegend": column == 1}
             figure.add_trace(Bar(x=numbers, y=shares, **shown), 1, column)
-    figure.update_xaxes(title_text="claims")
+    figure.update_xaxes(title_text="claims in the response", tickformat="d")
     figure.update_layout(barmode="group", title="Claims per response", yaxis_title="share of responses")
-    return styled(figure)
+    return styled(figure, panels=3)
 
 
 def claims_by_accuracy(before: Sequence[Row], after: Sequence[Row], names: Sequence[str] = WHEN, bins: int = 5) -> Figure:
@@ -86,7 +91,9 @@ def claims_by_accuracy(before: Sequence[Row], after: Sequence[Row], names: Seque
         x, y = [label for label, _ in points], [k for _, k in points]
         figure.add_trace(Box(x=x, y=y, name=name, marker_color=colour, boxmean=True))
     figure.update_xaxes(
-        title_text="accuracy", categoryorder="array", categoryarray=_labels(tables.claims_by_accuracy((), bins))
+        title_text="share of claims that are supported",
+        categoryorder="array",
+        categoryarray=_labels(tables.claims_by_accuracy((), bins)),
     )
     figure.update_layout(boxmode="group", title="Claims per response by accuracy", yaxis_title="claims")
     return styled(figure)
@@ -98,11 +105,12 @@ def refusal_by_accuracy(before: Sequence[Row], after: Sequence[Row], bins: int =
 
     table = tables.refusal_by_accuracy(before, after, bins)
     text = [f"n = {row['questions']}" if row["questions"] else "" for row in table]
-    trace = Bar(x=_labels(table), y=[row["refused"] for row in table], text=text, marker_color=RUN_COLOURS[0])
-    figure = Figure(trace)
-    figure.update_layout(title="Refusals after training", xaxis_title="accuracy before training", yaxis_title="share refused")
-    figure.update_yaxes(range=[0, 1])
-    return styled(figure)
+    shown = {"text": text, "textposition": "outside", "cliponaxis": False, "marker_color": RUN_COLOURS[0]}
+    hover = "accuracy %{x} before: %{y:.3f} refused<extra></extra>"
+    figure = Figure(Bar(x=_labels(table), y=[row["refused"] for row in table], hovertemplate=hover, **shown))
+    figure.update_layout(title="Refusals after training", xaxis_title="accuracy before training of n questions' responses")
+    figure.update_yaxes(range=[0, 1.06], tickvals=[0, 0.2, 0.4, 0.6, 0.8, 1], title_text="share of responses refused")
+    return styled(figure, legend=False)
 
 
 def trade_off(runs: Mapping[str, Sequence[Row]]) -> Figure:
@@ -114,12 +122,25 @@ def trade_off(runs: Mapping[str, Sequence[Row]]) -> Figure:
     for number, label in enumerate(runs):
         found = [point for point in points if point["run"] == label]
         steps = ["" if point["step"] is None else f"step {point['step']}" for point in found]
+        sizes = [7] * (len(found) - 1) + [13]  # the last step stands out: it tells which way the run went
         shown: dict[str, Any] = {"mode": "lines+markers", "marker_color": RUN_COLOURS[number % len(RUN_COLOURS)]}
+        shown |= {"marker_size": sizes[-len(found) :] if found else []}
         x, y = [point["claims"] for point in found], [point["accuracy"] for point in found]
         hover = "%{text} %{x:.2f} claims, accuracy %{y:.3f}"
         figure.add_trace(Scatter(x=x, y=y, text=steps, name=label, hovertemplate=hover, **shown))
-    figure.update_layout(title="Truthfulness against helpfulness", xaxis_title="claims per response", yaxis_title="accuracy")
+    figure.update_layout(title="Truthfulness against helpfulness")
+    claims, accuracy = [point["claims"] for point in points], [point["accuracy"] for point in points]
+    figure.update_xaxes(title_text="claims per response", range=_around(claims, 1.0))
+    figure.update_yaxes(title_text="share of claims that are supported", range=_around(accuracy, 0.1))
     return styled(figure)
+
+
+def _around(values: Sequence[float], least: float) -> list[float] | None:
+    """An axis range around the values, at least `least` wide on either side of them: points close together stay so."""
+    if not values:
+        return None
+    space = max(least, 0.1 * (max(values) - min(values)))
+    return [max(0.0, min(values) - space) - 0.02 * space, max(values) + space]
 
 
 def _labels(table: Sequence[Mapping[str, Any]]) -> list[str]:

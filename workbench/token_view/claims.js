@@ -11,29 +11,44 @@ function claimTable(state, {select: choose, edit}) {
   const paid = (method, id) => {
     const events = data.methods[method].events.filter((event) => event.claim === id);
     if (!events.length) return cell(method, span("tv-dim", "·"), " tv-nothing");
-    const title = events.map((event) => `${event.part} ${signed(event.value, 3)}`).join(", ");
+    const title = events.map((event) => `${partOf(method, event.part)[0]} ${signed(event.value, 3)}`).join(", ");
     return cell(method, worth(events.reduce((sum, event) => sum + event.value, 0), {title}));
   };
   const total = (method) => {
     const {value, error} = data.methods[method];
-    return cell(method, value === null ? h("span", {class: "tv-dim", title: error && error.message}, "n/a") : h("b", {}, worth(value)));
+    return cell(method, value === null ? h("span", {class: "tv-dim", title: error && `not scored: ${error.message}`}, "n/a") : h("b", {}, worth(value)));
   };
   const closing = (words, more, cells) =>
     h("tr", {class: `tv-sum${more}`}, h("td"), h("td", {}, words), h("td"), h("td"), methods.map(cells), h("td"));
 
-  const heads = ["#", "Claim", "Verdict", "Info", ...methods.map(nameOf), "Evidence"];
+  const pays = (method) => [nameOf(method), `what ${nameOf(method)} pays for the claim`];
+  const heads = ["#", "Claim", "Verdict", ["Informative", INFORMATIVE], ...methods.map(pays), ["Evidence", EVIDENCE]];
   const headStyle = (index) => (methods[index - 4] ? style(methods[index - 4]) : null);
   const caption = h("caption", {class: "tv-hidden"}, "claims, their verdicts and what each method paid for them");
-  return div("tv-table-frame", h("table", {class: "tv-table"}, caption, columnHeads(heads, headStyle), h("tbody", {},
+  const table = div("tv-table-frame", h("table", {class: "tv-table"}, caption, columnHeads(heads, headStyle), h("tbody", {},
     data.claims.map((claim) => claimRow(claim, {choose, edit, rewards: methods.map((method) => paid(method, claim.id))})),
     closing("paid for no single claim", "", (method) => paid(method, null)),
     closing("total", " tv-total", total))));
+  return div("", table, glossary(data));
+}
+
+const INFORMATIVE = "1: repeated or useless, 2: supplementary, 3: relevant, 4: crucial, 5: answers the question";
+const EVIDENCE = "the passage that the judge read; the sentence in it that is nearest to the claim, with the words they share marked";
+
+// What the table's words mean: the labels that it shows, and its other columns.
+function glossary({claims}) {
+  const shown = Object.keys(LABELS).filter((label) => claims.some((claim) => labelOf(claim) === label));
+  const term = (word, meaning) => [h("b", {}, word), ` ${meaning}. `];
+  return h("p", {class: "tv-small tv-glossary"},
+    shown.flatMap((label) => term(`${wordsOf(label)}:`, meaningOf(label))),
+    claims.some((claim) => claim.p !== null) ? term("P(true):", "how probable it is, to the judge, that the claim is true") : null,
+    claims.some((claim) => claim.informativeness !== null) ? term("Informative:", INFORMATIVE) : null,
+    claims.some((claim) => claim.evidence.length) ? term("Evidence:", EVIDENCE) : null);
 }
 
 function claimRow(claim, {choose, edit, rewards}) {
-  const verdict = edit ? labelSelect(claim, edit) : chip(labelOf(claim), claim.error && claim.error.message);
-  const title = "probability that the claim is true";
-  const sure = claim.p === null ? null : h("span", {class: "tv-small tv-p", title}, `p ${number(claim.p)}`);
+  const verdict = edit ? labelSelect(claim, edit) : chip(labelOf(claim), claim.error ? reasonOf(claim.error) : undefined);
+  const sure = claim.p === null ? null : div("tv-small tv-p", `P(true) ${fixed(claim.p)}`);
   const row = h("tr", {
     "data-claim": claim.id, tabindex: "0", "aria-selected": "false",
     onclick: (event) => event.target.closest("select, summary, a, button") || choose(claim.id),
@@ -81,8 +96,16 @@ function dots(count) {
 
 // Passages with what was quoted, and the words that the claim shares with it.
 function evidence(claim) {
-  if (claim.error) return span("tv-small tv-error-text", claim.error.message);
-  if (!claim.evidence.length) return span("tv-dim", claim.by ? `by ${claim.by}` : "·");
+  if (claim.error) return span("tv-small tv-error-text", reasonOf(claim.error));
+  if (!claim.evidence.length) return span("tv-dim", claim.by ? `judged by ${judgeOf(claim.by)}` : "·");
   const piece = ([text, level]) => (level === 2 ? h("mark", {}, text) : level === 1 ? span("tv-quoted", text) : text);
-  return claim.evidence.map((item) => h("details", {}, h("summary", {}, item.title), h("p", {dir: "auto"}, item.parts.map(piece))));
+  return claim.evidence.map((item) =>
+    h("details", {}, h("summary", {}, h("b", {}, item.title), quote(item)), h("p", {dir: "auto"}, item.parts.map(piece))));
+}
+
+// The quoted sentence, or else the beginning of the text: what is seen before the passage is opened.
+function quote({parts}) {
+  const quoted = parts.filter(([, level]) => level).map(([text]) => text).join("");
+  const text = parts.some(([, level]) => level === 1) ? quoted : parts.map(([piece]) => piece).join("");
+  return text.trim() ? h("q", {class: "tv-quote", dir: "auto"}, text.trim()) : null;
 }

@@ -10,11 +10,12 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from workbench.token_view.payload import as_json, payload
+from workbench.failures import LACKING
+from workbench.token_view.payload import NAMES, as_json, payload
 from workbench.types import Feedback
 
 HERE = Path(__file__).parent
-SCRIPTS = ("token_view.js", "panels.js", "claims.js", "view.js")
+SCRIPTS = ("words.js", "token_view.js", "panels.js", "claims.js", "view.js")
 
 # An exported page follows the reader's system: the app's dark class is set before anything is drawn.
 _START = (
@@ -30,7 +31,8 @@ body { margin: 0 auto; padding: 24px clamp(12px, 4vw, 40px); max-width: 1180px; 
 @cache
 def script() -> str:
     """The functions of the view, `tokenView(root, options)` among them, as the text of one script without imports."""
-    return "\n".join((HERE / name).read_text(encoding="utf-8") for name in SCRIPTS)
+    code = "\n".join((HERE / name).read_text(encoding="utf-8") for name in SCRIPTS)
+    return f"const NAMES = {as_json(NAMES)}, LACKING = {as_json(LACKING)};\n{code}"
 
 
 @cache

@@ -1,54 +1,55 @@
 // The pieces of the view that are rebuilt on every change: head, toolbar, legend, notes, payment, checks.
 
-const SOURCES = {sampled: "sampled ids", encoded: "encoded", words: "words as tokens"};
-
 function viewHead({data}) {
   const count = `${data.tokens.length} ${data.tokens.length === 1 ? "token" : "tokens"}`;
   const step = data.step === null ? null : `step ${data.step}`;
-  const facts = [data.name, step, count, SOURCES[data.source], data.finish === "length" ? "cut off" : null];
+  const facts = [step, count, TOKENS_FROM[data.source], data.finish === "length" ? "cut off before its end" : null].filter(Boolean);
   return [
     h("h3", {class: "tv-question", dir: "auto"}, data.question || "(no question)"),
     data.answers.length ? h("p", {class: "tv-gold"}, small("Gold answer "), data.answers.join(" · ")) : null,
-    h("p", {class: "tv-small tv-facts"}, facts.filter(Boolean).join("  ·  ")),
-    data.error ? failed("The row failed", data.error) : null,
+    h("p", {class: "tv-small tv-facts"}, data.name ? span("tv-tag", data.name) : null, facts.join("  ·  ")),
+    data.error ? failed("Failed", data.error) : null,
   ].filter(Boolean);
 }
 
 function compactHead({data, method}) {
-  const found = data.methods[method] || {value: null, parts: {}, error: null}, {paid, also} = partsOf(found);
-  const part = (shown) => ([name, value]) => span("tv-part", `${spaced(name)} `, h("b", {}, shown(value)));
+  const found = data.methods[method] || {value: null, parts: {}, error: null}, {paid, also} = partsOf(method, found);
+  const part = ([words, title, value]) => h("span", {class: "tv-part", title}, `${words} `, h("b", {}, value));
   const value = found.value === null ? "not scored" : signed(found.value);
   return [
     div("tv-compact-head", h("h3", {}, nameOf(method)), span(`tv-value tv-value-${tone(found.value || 0)}`, value)),
-    div("tv-parts-line", paid.map(part((value) => signed(value)))),
-    also.length ? div("tv-parts-line", "from", also.map(part((value) => number(value)))) : null,
+    div("tv-parts-line", paid.map(([, value, words, title]) => part([words, title, signed(value)]))),
+    also.length ? div("tv-parts-line", "from", also.map(part)) : null,
     found.error ? failed("Not scored", found.error) : null,
   ].filter(Boolean);
 }
 
-// What the events pay, summed by part: these add up to the reward. The equation's other quantities are told beside it.
-function partsOf(found) {
+// What the events pay, summed by part: these add up to the reward. The equation's other quantities are told beside it: counts
+// as such, and what counts with a weight once more without it.
+function partsOf(method, found) {
   const paid = new Map();
   for (const event of found.events || []) paid.set(event.part, (paid.get(event.part) || 0) + event.value);
   const told = ([name, value]) => !(Math.abs(paid.get(name) - value) < 1e-9);
-  return {paid: [...paid], also: Object.entries(found.parts).filter(told)};
+  const also = ([name, value]) => {
+    const [words, title] = partOf(method, name);
+    return [paid.has(name) ? `${words} before weighting` : words, title, COUNTS.has(name) ? String(Math.round(value)) : number(value)];
+  };
+  return {paid: [...paid].map(([name, value]) => [name, value, ...partOf(method, name)]), also: Object.entries(found.parts).filter(told).map(also)};
 }
 
-const spaced = (name) => name.replace(/_/g, " ");
-const failed = (what, error) =>
-  h("p", {class: "tv-failure"}, h("b", {}, `${what}: `), `${error.message} `, small(`(${error.stage}, ${error.kind})`));
+const failed = (what, error) => h("p", {class: isFailure(error) ? "tv-failure" : "tv-small tv-lacking"}, h("b", {}, `${what}: `), reasonOf(error));
 
 function toolbar(state, values, refresh) {
   const {data} = state;
   const turn = (name, value) => () => ((state[name] = value), refresh());
   const method = ([name, found]) => {
     const value = span(`tv-tab-value tv-value-${tone(found.value || 0)}`, found.value === null ? "n/a" : signed(found.value));
-    const more = {"aria-pressed": String(name === state.method), "data-method": name, title: found.error && found.error.message};
+    const more = {"aria-pressed": String(name === state.method), "data-method": name, title: found.error && `not scored: ${found.error.message}`};
     return button("tv-tab", [nameOf(name), value], turn("method", name), more);
   };
-  const channel = ([name, words]) => {
+  const channel = ([name, words, meaning]) => {
     const off = values(name) ? null : WHY_OFF[name];
-    const more = {"aria-pressed": String(name === state.channel), "data-channel": name, disabled: Boolean(off), title: off};
+    const more = {"aria-pressed": String(name === state.channel), "data-channel": name, disabled: Boolean(off), title: off || meaning};
     return button("tv-tab", words, turn("channel", name), more);
   };
   const offered = CHANNELS.filter(([name]) => name !== "value" || values(name));
@@ -61,9 +62,9 @@ function toolbar(state, values, refresh) {
 
 function estimators(state, refresh) {
   const known = Object.keys((state.data.methods[state.method] || {}).advantages || {});
-  const options = known.map((name) => h("option", {value: name, selected: name === state.estimator}, name));
+  const option = (name) => h("option", {value: name, selected: name === state.estimator, title: estimatorOf(name)[1]}, estimatorOf(name)[0]);
   const change = (event) => ((state.estimator = event.target.value), refresh());
-  return h("label", {class: "tv-small"}, "estimator ", select("advantage estimator", "tv-select", change, options));
+  return h("label", {class: "tv-small"}, "estimator ", select("advantage estimator", "tv-select", change, known.map(option)));
 }
 
 function legend(state, {most, centre}) {
@@ -73,7 +74,7 @@ function legend(state, {most, centre}) {
   const label = sequential ? "darker is less likely" : "orange and underlined is negative, blue is positive";
   const ramp = h("span", {class: `tv-ramp${sequential ? " tv-ramp-seq" : ""}`, role: "img", "aria-label": label});
   const seen = [...new Set(state.data.claims.filter((claim) => claim.span).map(labelOf))];
-  const key = (name) => span("tv-key", span(`tv-key-line tv-key-${lineOf(name)}`), wordsOf(name));
+  const key = (name) => h("span", {class: "tv-key", title: meaningOf(name)}, span(`tv-key-line tv-key-${lineOf(name)}`), wordsOf(name));
   return [
     span("tv-scale", span("", low), ramp, span("", high)),
     sequential ? null : span("tv-small tv-under", "negative"),
@@ -90,14 +91,14 @@ function notes(state, choose) {
     claims.length ? div(`tv-note${more}`, h("b", {}, title), h("ul", {}, claims.map(line(words)))) : null;
   return [
     list("Not placed in the text", lost, (claim) => `paid at the end of ${claim.sentence === null ? "the response" : "its sentence"}`),
-    list("Could not be checked", broken, (claim) => `${claim.error.message} (${claim.error.kind})`, " tv-note-failed"),
+    list("Could not be checked", broken, (claim) => reasonOf(claim.error), " tv-note-failed"),
   ].filter(Boolean);
 }
 
 // What is known of a token: in its tooltip, and beside the text when it is selected.
 function tokenFacts(state, drawn, index) {
   const {data} = state, [start, end] = data.tokens[index];
-  const rows = CHANNELS.map(([name, words]) => [name === "advantage" ? `advantage (${state.estimator})` : words.toLowerCase(), name])
+  const rows = CHANNELS.map(([name, words]) => [name === "advantage" ? `advantage, ${estimatorOf(state.estimator)[0]}` : words.toLowerCase(), name])
     .map(([words, name]) => [words, series(data, state.method, name, state.estimator)])
     .filter(([, numbers]) => numbers)
     .map(([words, numbers]) => div("tv-tip-row", span("", words), h("b", {}, signed(numbers[index], 3))));
@@ -107,7 +108,7 @@ function tokenFacts(state, drawn, index) {
   return [
     div("tv-tip-head", h("code", {}, shown), span("", `${index + 1} / ${data.tokens.length}`)),
     ...rows,
-    ...events.map((event) => div("tv-tip-event", `${event.part} ${signed(event.value)}${claim(event)}`)),
+    ...events.map((event) => div("tv-tip-event", `${partOf(state.method, event.part)[0]} ${signed(event.value)}${claim(event)}`)),
   ];
 }
 
@@ -119,17 +120,17 @@ function payment(state, {claims, choose, drawn}) {
 }
 
 function paymentCard(method, found) {
-  const {paid, also} = partsOf(found);
+  const {paid, also} = partsOf(method, found);
   const most = Math.max(1e-9, ...paid.map(([, value]) => Math.abs(value)));
-  const row = ([name, value]) => {
+  const row = ([, value, words, title]) => {
     const bar = span(`tv-fill tv-fill-${tone(value)}`);
     bar.style.setProperty("--w", `${(50 * Math.abs(value)) / most}%`);
-    return div("tv-bar-row", span("", spaced(name)), span("tv-bar-track", bar), h("b", {}, signed(value)));
+    return h("div", {class: "tv-bar-row", title}, span("", words), span("tv-bar-track", bar), h("b", {}, signed(value)));
   };
-  const told = ([name, value]) => span("", `${spaced(name)} `, h("b", {}, number(value)));
+  const told = ([words, title, value]) => h("div", {class: "tv-also-row", title}, span("", words), h("b", {}, value));
   return h("section", {class: "tv-card"}, h("h4", {}, `${nameOf(method)} pays`),
     div(`tv-big tv-value-${tone(found.value || 0)}`, found.value === null ? "not scored" : signed(found.value)),
-    found.error ? failed("Reason", found.error) : null, paid.map(row), also.length ? div("tv-also", also.map(told)) : null);
+    found.error ? failed("Why", found.error) : null, paid.map(row), also.length ? div("tv-also", also.map(told)) : null);
 }
 
 function tokenCard(state, claims, choose, drawn) {
@@ -139,12 +140,22 @@ function tokenCard(state, claims, choose, drawn) {
     tokenFacts(state, drawn, state.token), linked.length ? linked.map(line) : h("p", {class: "tv-small"}, "It belongs to no claim."));
 }
 
-// Verdicts on anything but a claim: the outcome, the reasoning, checklist items, the response as a whole.
+// Verdicts on anything but a claim's truth: the facts of the checklist, single claims and sentences, the answer as a whole.
+const CHECK_GROUPS = [["answer", "The answer as a whole"], ["checklist", "Facts that the answer should state"], ["parts", "Single claims and sentences"]];
+
 function checkCard({checks}) {
   if (!checks.length) return [];
-  const by = [...new Set(checks.map((check) => check.by).filter(Boolean))].join(", ");
-  const found = ({error, label, p}) => (error ? chip("failed", error.message) : label ? chip(label) : h("b", {}, `p ${number(p)}`));
-  const line = (check) => div("tv-check", h("span", {dir: "auto"}, check.words), found(check));
-  const head = h("h4", {}, span("", "Other checks"), by ? small(`by ${by}`) : null);
-  return [h("section", {class: "tv-card"}, head, div("tv-checks-list", checks.map(line)))];
+  const by = [...new Set(checks.map((check) => check.by).filter(Boolean))].map(judgeOf).join(", ");
+  const title = (check) => (check.label === "correct" && check.group === "answer" ? OUTCOME_CORRECT : undefined);
+  const found = (check) =>
+    check.error || check.label ? chip(labelOf(check), check.error ? reasonOf(check.error) : title(check)) : h("b", {}, `${check.measure} ${fixed(check.p)}`);
+  const why = (check) => (isFailure(check.error) ? span("tv-small tv-error-text tv-check-why", reasonOf(check.error)) : null);
+  const line = (check) => div("tv-check", h("span", {dir: "auto"}, check.words), found(check), why(check));
+  const part = ([group, words]) => {
+    const here = checks.filter((check) => check.group === group);
+    const head = here.length < checks.length ? h("h5", {}, words) : null;
+    return here.length ? [head, div("tv-checks-list", here.map(line))] : [];
+  };
+  const head = h("h4", {}, span("", "Other checks"), by ? small(`judged by ${by}`) : null);
+  return [h("section", {class: "tv-card"}, head, CHECK_GROUPS.flatMap(part))];
 }

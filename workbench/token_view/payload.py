@@ -18,6 +18,24 @@ _COMMON = frozenset(
     "a an and are as at by for from he her his in is it its of on or she that the their they this to was were with".split()
 )
 
+NAMES = {"rlfh": "RLFH", "truthrl": "TruthRL", "forag": "FoRAG", "klcf": "KLCF", "knowrl": "KnowRL"}  # as the papers have them
+
+# What a check looked at, in words, by its target and aspect; {n} counts from 1.
+CHECKS = {
+    ("outcome", "answer"): "Final answer against the gold answer",
+    ("reasoning", "reasoning"): "Reasoning",
+    ("response", "factuality"): "Factuality of the whole answer",
+    ("response", "general"): "General quality",
+    ("response", "baseline"): "Factuality of the reference answer",
+    ("response", "out_of_knowledge"): "Can the model know this?",
+    ("response", "informativeness"): "Informativeness of the claims",
+    ("segment", "factuality"): "Factuality of sentence {n}",
+    ("claim", "truth"): "Claim {n}, by the truthfulness model",
+    ("claim", "checklist"): "Claim {n} against the checklist",
+    ("item", "checklist"): "Fact {n} of the checklist",
+}
+MEASURES = {"truth": "P(true)", "fact": "P(true)", "factuality": "P(factual)"}  # what a check's p is; of all others, a score
+
 Lookup = Callable[[Mapping[str, Any]], tuple[str, str] | None]  # an evidence item -> (title, text), where it is known
 
 
@@ -212,17 +230,15 @@ def _is_check(verdict: Verdict) -> bool:
 
 def _check(feedback: Feedback, verdict: Verdict) -> dict[str, Any]:
     kind, _, number = verdict.target.partition(":")
-    words = (
-        verdict.target
-        if kind == verdict.aspect or not verdict.aspect
-        else f"{kind} {int(number) + 1}: {verdict.aspect}"
-        if number.isdigit()
-        else f"{kind}: {verdict.aspect}"
-    )
-    if kind == "item" and number.isdigit() and int(number) < len(feedback.response.question.checklist):
-        words = feedback.response.question.checklist[int(number)]
+    place = int(number) if number.isdecimal() else None
+    known = CHECKS.get((kind, verdict.aspect), f"{verdict.target}: {verdict.aspect}")
+    words = known.replace("{n}", number if place is None else str(place + 1))
+    if kind == "item" and place is not None and place < len(feedback.response.question.checklist):
+        words = feedback.response.question.checklist[place]
     return {
         "words": words,
+        "group": {"item": "checklist", "claim": "parts", "segment": "parts"}.get(kind, "answer"),
+        "measure": MEASURES.get(verdict.aspect, "score"),
         "label": verdict.label,
         "p": verdict.p,
         "by": verdict.by,

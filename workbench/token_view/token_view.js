@@ -1,23 +1,6 @@
 // The token view: one response, what each claim earned, and which tokens earned it.
 // Everything that comes from a model or a file becomes a text node: nothing here parses HTML or loads anything.
 
-const LABELS = {
-  correct: ["✓", "correct"], hedged_correct: ["≈✓", "hedged, correct"], vague: ["~", "vague"],
-  hedged_wrong: ["≈✗", "hedged, wrong"], wrong: ["✗", "wrong"], failed: ["!", "failed"], unchecked: ["–", "not checked"],
-  consistent: ["✓", "consistent"], contradictory: ["✗", "contradictory"], missing: ["–", "missing"],
-  uncertain: ["~", "abstains"], incorrect: ["✗", "incorrect"], good: ["✓", "good"], poor: ["✗", "poor"],
-};
-const GOOD = new Set(["correct", "hedged_correct", "consistent", "good"]);
-const BAD = new Set(["wrong", "hedged_wrong", "contradictory", "incorrect", "poor"]);
-const NAMES = {rlfh: "RLFH", truthrl: "TruthRL", forag: "FoRAG", klcf: "KLCF", knowrl: "KnowRL"};
-const CHANNELS = [
-  ["reward", "Reward"], ["advantage", "Advantage"], ["logprob", "Log-prob"], ["kl", "KL"], ["ratio", "Ratio"], ["value", "Value"],
-]; // a channel's name and title
-const WHY_OFF = {
-  reward: "nothing was paid", advantage: "the rewards of its group are not known", logprob: "no log-probabilities are stored in this row",
-  kl: "no reference log-probabilities are stored in this row", ratio: "no probability ratios are stored in this row",
-  value: "no critic's values are stored in this row",
-};
 const CLIP = 0.2; // ratios outside 1 ± CLIP are outlined as clipped
 const LANES = 3; // claims that overlap more deeply are shown when selected
 
@@ -38,8 +21,11 @@ const span = (style, ...children) => h("span", {class: style}, ...children);
 const small = (...children) => span("tv-small", ...children);
 const button = (style, words, onclick, more) => h("button", {type: "button", class: style, onclick, ...more}, words);
 const select = (label, style, onchange, options) => h("select", {class: style, "aria-label": label, onchange}, options);
-const columnHeads = (names, styles = () => null) =>
-  h("thead", {}, h("tr", {}, names.map((name, index) => h("th", {scope: "col", class: styles(index)}, name))));
+// A head is a text, or a text with its meaning.
+const columnHeads = (names, styles = () => null) => h("thead", {}, h("tr", {}, names.map((head, index) => {
+  const [name, title] = [head].flat();
+  return h("th", {scope: "col", class: styles(index), title}, name);
+})));
 
 function number(value, digits = 2) {
   if (value === null || value === undefined) return "–";
@@ -48,17 +34,15 @@ function number(value, digits = 2) {
   return (value < 0 ? "−" : "") + size.toFixed(digits);
 }
 
+const fixed = (value, digits = 2) => (value === null || value === undefined ? "–" : value.toFixed(digits)); // of shares, 0.00 to 1.00
 const signed = (value, digits) => (value > 1e-12 ? "+" : "") + number(value, digits);
 const tone = (value) => (value > 1e-12 ? "pos" : value < -1e-12 ? "neg" : "nil");
-const nameOf = (method) => NAMES[method] || method;
-const worth = (value, more) => h("span", {class: `tv-value-${tone(value)}`, ...more}, signed(value));
-const wordsOf = (label) => (LABELS[label] || ["•", label])[1];
+const worth = (value, more) => h("span", {class: `tv-value-${tone(value)}`, ...more}, Math.abs(value) < 1e-12 ? fixed(0) : signed(value));
 const lineOf = (label) => (LABELS[label] ? label.replace("_", "-") : "unchecked");
-const labelOf = (claim) => (claim.error ? "failed" : claim.label || "unchecked");
 const visible = (text) => text.replace(/\n/g, "↵").replace(/\t/g, "⇥").replace(/ /g, "·");
 
-function chip(label, title) {
-  const [glyph, words] = LABELS[label] || ["•", label];
+function chip(label, title = meaningOf(label)) {
+  const [glyph, words] = entryOf(label);
   const kind = GOOD.has(label) ? "good" : BAD.has(label) ? "bad" : label === "failed" ? "failed" : "plain";
   return h("span", {class: `tv-chip tv-${kind}`, title}, h("span", {class: "tv-glyph", "aria-hidden": "true"}, glyph), words);
 }
@@ -156,7 +140,7 @@ function paintBands(element, sentence, lines, count) {
   element.style.backgroundRepeat = "no-repeat";
 }
 
-// Colour tokens by their numbers: blue above zero, orange and underlined below; log-probabilities in one shade of grey.
+// Colour tokens by their numbers, which --a has as shares of the largest: blue above zero, orange and underlined below; log-probabilities in one shade of grey.
 function paint(elements, values, channel) {
   const centre = channel === "ratio" ? 1 : 0;
   const sizes = (values || []).map((value) => Math.abs(value - centre));
@@ -168,7 +152,7 @@ function paint(elements, values, channel) {
     element.classList.remove("tv-seq", "tv-pos", "tv-neg", "tv-clipped");
     if (kind) element.classList.add(kind);
     if (given && channel === "ratio" && sizes[index] > CLIP) element.classList.add("tv-clipped");
-    if (given) element.style.setProperty("--a", (0.12 + 0.5 * (sizes[index] / most)).toFixed(3));
+    if (given) element.style.setProperty("--a", (sizes[index] / most).toFixed(3));
     else element.style.removeProperty("--a");
   });
   return {most: values ? Math.max(0, ...sizes.slice(0, 100000)) : null, centre};

@@ -1,0 +1,195 @@
+"""The inspector in a real Chromium, for the tests that look at its pages: fixtures, and hostile text to show."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.test_inspector import record, record_scored
+from workbench.types import Claim, Failure, Feedback, Passage, Question, Response, Reward, Verdict
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+ROOT = Path(__file__).resolve().parent.parent
+RUN = "a/first"
+
+HIT = "window.hit=(window.hit||0)+1"
+PAYLOADS = (
+    f"<script>{HIT}</script>",
+    f"</script><script>{HIT}</script>",
+    f"<img src=x onerror={HIT}>",
+    f"<img src=x onerror='{HIT}'>",
+    f"<svg onload={HIT}>",
+    f"<svg><script>{HIT}</script></svg>",
+    f"<body onload={HIT}>",
+    f"<iframe srcdoc='<script>parent.{HIT}</script>'></iframe>",
+    f"<iframe src=javascript:{HIT}></iframe>",
+    f"<a href=javascript:{HIT}>x</a>",
+    f"<details open ontoggle={HIT}>x</details>",
+    f"<input autofocus onfocus={HIT}>",
+    f"<video><source onerror={HIT}></video>",
+    f"<audio src=x onerror={HIT}></audio>",
+    f"<marquee onstart={HIT}>x</marquee>",
+    f"<math><mtext><img src=x onerror={HIT}></mtext></math>",
+    f"<style>@import 'http://evil.example/x.css';</style><img src=x onerror={HIT}>",
+    "<link rel=stylesheet href=http://evil.example/x.css>",
+    "<img src=http://evil.example/pixel.png>",
+    "<meta http-equiv=refresh content='0;url=http://evil.example/'>",
+    "<object data=http://evil.example/x></object>",
+    "<embed src=http://evil.example/x>",
+    "<base href=http://evil.example/>",
+    "<form action=http://evil.example/><button>x</button></form>",
+    "${" + HIT + "}",
+    "{{" + HIT + "}}",
+    "{{{constructor.constructor('" + HIT + "')()}}}",
+    "`${" + HIT + "}`",
+    "{% raw %}<b>x</b>",
+    f"\\u003cscript\\u003e{HIT}\\u003c/script\\u003e",
+    f"&lt;script&gt;{HIT}&lt;/script&gt;",
+    f"<!--<script>{HIT}</script>-->",
+    f"]]><script>{HIT}</script>",
+    f'" onmouseover="{HIT}',
+    f"' autofocus onfocus='{HIT}",
+    f"[x](javascript:{HIT})",
+    "![x](http://evil.example/pixel.png)",
+    f"<template><script>{HIT}</script></template>",
+    f'<noscript><p title="</noscript><img src=x onerror={HIT}>">',
+    f"\u202e<b>reversed</b>\x00\u2028<script>{HIT}</script>",
+)
+
+
+def hostile(number: int, text: str) -> Feedback:
+    """A row in which everything that a model, a judge or a file can write is the payload."""
+    passage = Passage(f"p{number}", text, f"{text} and more {text}")
+    question = Question(f"h{number}", text, (text,), text, (passage,), (text,))
+    body = f"{text} A word. {text}"
+    offsets = tuple(match.span() for match in re.finditer(r"\S+\s*|\s+", body))
+    response = Response(f"{text}/{number}", question, body, f"h{number}", 0, 1, offsets=offsets, source="words")
+    failure = Failure(text, text, text, text)
+    claims = (
+        Claim(0, text, sentence=0, span=(0, len(text)), end=len(text), coverage=1.0),
+        Claim(1, text, coverage=0.0),
+        Claim(2, text, sentence=0),
+    )
+    evidence = ({"passage": f"p{number}", "span": [0, len(text)]}, {"title": text, "text": text}, {text: text})
+    verdicts = (
+        Verdict("claim:0", "fact", "wrong", 0.1, 3, evidence, text),
+        Verdict("claim:1", "fact", by=text, error=failure),
+        Verdict("claim:2", "fact", text, by=text),
+        Verdict("item:0", "checklist", text, by=text),
+        Verdict(text, text, text, by=text),
+    )
+    rewards = {"rlfh": Reward(1.0, {text: 1.0}, ()), "truthrl": Reward(None, error=failure)}
+    return Feedback(response, ((0, len(body)),), claims, verdicts, rewards, failure)
+
+
+@dataclass
+class Seen:
+    """What the browser did besides showing the page."""
+
+    requests: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    dialogs: list[str] = field(default_factory=list)
+
+    def watch(self, page: Any) -> None:
+        page.on("request", lambda request: self.requests.append(request.url))
+        page.on("console", lambda message: self.errors.extend([message.text] * (message.type == "error")))
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("dialog", self.dismiss)
+
+    def dismiss(self, dialog: Any) -> None:
+        self.dialogs.append(dialog.message)
+        dialog.dismiss()
+
+    def outside(self) -> list[str]:
+        local = ("data", "blob", "about", "file")
+        return [url for url in self.requests if urlsplit(url).scheme not in local and urlsplit(url).hostname != "127.0.0.1"]
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory) -> Iterator[str]:
+    """The inspector as its command starts it, over a folder with a run and a hostile one."""
+    root = tmp_path_factory.mktemp("runs")
+    record(root / "a" / "first")
+    record_scored(root / "scored")
+    (root / "empty").mkdir()
+    (root / "empty" / "rollouts.jsonl").touch()
+    record(root / "hostile", [hostile(number, text) for number, text in enumerate(PAYLOADS)])
+    command = [sys.executable, "apps/reward_inspector.py", "--runs", str(root), "--no-browser"]
+    environment = os.environ | {"PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": "1"}
+    server = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    assert server.stdout
+    try:
+        line = server.stdout.readline()
+        assert line.startswith("reward inspector: http://127.0.0.1:"), line
+        yield line.split(": ", 1)[1].strip()
+    finally:
+        server.terminate()
+        server.wait(10)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as play:
+        found = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield found
+        found.close()
+
+
+@pytest.fixture(scope="module")
+def shots(tmp_path_factory) -> Path:
+    """Where screenshots are kept: the folder that WORKBENCH_SCREENSHOTS names, or a temporary one."""
+    folder = Path(os.environ.get("WORKBENCH_SCREENSHOTS") or tmp_path_factory.mktemp("screenshots"))
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@pytest.fixture
+def seen() -> Seen:
+    return Seen()
+
+
+@pytest.fixture
+def page(browser, address, seen) -> Iterator[Any]:
+    """A fresh page on the worked example; afterwards it has made no request outside, no error and no dialog."""
+    found = browser.new_page(viewport={"width": 1280, "height": 900})
+    found.set_default_timeout(15000)
+    seen.watch(found)
+    found.goto(address)
+    found.wait_for_selector("#inspect-view .tv-t")
+    yield found
+    hit = found.evaluate("window.hit || 0")
+    found.close()
+    assert (seen.outside(), seen.errors, seen.dialogs, hit) == ([], [], [], 0)
+
+
+FIXTURES = (address, browser, page, seen, shots)  # a test module assigns them to these names
+
+
+def tab(page: Any, name: str) -> None:
+    """Open a tab, from the menu that narrow pages move it to if need be."""
+    found = page.get_by_role("tab", name=name, exact=True)
+    if found.count() and found.first.is_visible():
+        found.first.click()
+    else:
+        page.locator(".overflow-menu > button").first.click()
+        page.locator(".overflow-dropdown button", has_text=name).click()
+
+
+def token(page: Any, text: str, view: str = "#inspect-view") -> Any:
+    return page.locator(f"{view} .tv-t").filter(has_text=re.compile(rf"^\s*{re.escape(text)}$")).first
+
+
+def big(page: Any, view: str = "#inspect-view") -> str:
+    return page.locator(f"{view} .tv-big").inner_text()

@@ -1,0 +1,76 @@
+"""One meaning for the words that rows are counted by, in `score`, `metrics`, `agree` and wherever else a row is looked at.
+
+A row has *failed* if at least one Failure is recorded on it: of its extraction, of a check, or of a reward's arithmetic. What
+the input gives nothing for is recorded in the same form and is no failure: such a row merely has *no gold answer*, no checklist,
+or no verdict that a reward asks for. A row is *not judged* if nobody has read it for claims or given a verdict on it.
+
+All take a row as it is stored (`Feedback.to_row`), or as a person may write one, with what it has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+LACKING = {
+    "no_gold": "no gold answer",
+    "no_checklist": "no checklist",
+    "no_verdict": "no verdict that the reward asks for",
+    "no_informativeness": "no informativeness",
+    "no_tokens": "no tokens",
+    "no_terms": "no term of the reward",
+    "not_extracted": "not read for claims",
+    "not_logged": "no number logged",
+}
+
+
+def failures(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The failures recorded on a row, `{stage, kind, message, raw}`: its extraction's first, each once."""
+    return [error for error in recorded(row) if error.get("kind") not in LACKING]
+
+
+def failed(row: Mapping[str, Any]) -> bool:
+    return bool(failures(row))
+
+
+def lacking(row: Mapping[str, Any]) -> set[str]:
+    """What the input of a row gives nothing for, in the words of `LACKING`."""
+    return {LACKING[error["kind"]] for error in recorded(row) if error.get("kind") in LACKING}
+
+
+def judged(row: Mapping[str, Any]) -> bool:
+    """Whether anything was found out about a row, or tried and failed. That there was no gold answer is not a finding.
+
+    A reward of one of the methods counts: they pay an empty response, too, in which there is nothing to find. A trainer's
+    logged number ("trl:NAME") does not. Of a row written by hand (without `schema`), an empty list of claims or verdicts says
+    that there are none.
+    """
+    if any(row.get(name) for name in ("error", "sentences", "claims", "outcome")):
+        return True
+    if "schema" not in row and ("claims" in row or "verdicts" in row):
+        return True
+    if any((verdict.get("error") or {}).get("kind") not in LACKING for verdict in row.get("verdicts") or ()):
+        return True
+    own = (reward for name, reward in _rewards(row) if ":" not in name)
+    return any(isinstance(reward, Mapping) and reward.get("value") is not None for reward in own)
+
+
+def recorded(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """All errors of a row, each once: a reward repeats that of the verdict it needed."""
+    found: list[Mapping[str, Any]] = []
+    for error in _errors(row):
+        if isinstance(error, Mapping) and error not in found:
+            found.append(error)
+    return found
+
+
+def _errors(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any] | None]:
+    yield row.get("error")
+    for verdict in row.get("verdicts") or ():
+        yield verdict.get("error")
+    for _, reward in _rewards(row):
+        yield reward.get("error") if isinstance(reward, Mapping) else None
+
+
+def _rewards(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    yield from (row.get("rewards") or {}).items()

@@ -1,0 +1,123 @@
+"""The rollouts of a step as a list: what they are sorted by, and how far the methods disagree about each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from workbench.inspector.opened import configs_of, paid
+from workbench.inspector.runs import Runs
+from workbench.token_view import as_json
+from workbench.token_view.payload import NAMES
+from workbench.types import Feedback, WorkbenchError
+
+SHOWN = 60  # rollouts of a step that are listed
+READ = 1024  # rollouts of a step that are read, and sorted
+ORDERS = ("lowest", "highest", "disagreement")
+
+
+def order_choices(method: str) -> list[tuple[str, str]]:
+    """What the rollouts can be sorted by, as (words, key), for a run that was paid by `method`."""
+    reward = f"{NAMES.get(method, method)} reward".strip()
+    words = (f"{reward}, lowest first", f"{reward}, highest first", "Disagreement, largest first")
+    return [(told[0].upper() + told[1:], key) for told, key in zip(words, ORDERS, strict=True)]
+
+
+def own_method(runs: Runs, name: str | None) -> str:
+    """The method that a run was trained or scored with, of several the first; the first of all where nothing was paid yet.
+
+    Raises:
+        WorkbenchError: there is no such run.
+    """
+    from workbench.recipes import METHODS
+
+    entries = runs.index(name).entries if name else ()
+    if not name or not entries:
+        return ""
+    if method := runs.described(name, "config.json").get("method"):
+        return str(method)
+    stored = runs.feedback(name, entries[0])[0].rewards
+    return next((method for method in METHODS if method in stored), next(iter(stored), next(iter(METHODS))))
+
+
+def rollouts(runs: Runs, name: str | None, step: int, order: str) -> str:
+    """The rollouts of one step (of all rows, where a run has no steps), each paid by every method, as text for the page."""
+    if not name:
+        return as_json({})
+    try:
+        by_step = runs.index(name).by_step
+        entries = by_step.get(step) or by_step.get(None, [])
+        rows = paid([runs.feedback(name, entry)[0] for entry in entries[:READ]], configs_of(runs, name))
+        own = own_method(runs, name)
+    except WorkbenchError as error:
+        return as_json({"error": str(error)})
+    if not rows:  # a run without any says so where its curves would be
+        return as_json({"note": "No rollouts are recorded of this step."} if by_step else {})
+    ranked = sorted(with_disagreement(rows), key=_key(order, own))
+    methods = dict.fromkeys(name for row in rows for name, reward in row.rewards.items() if reward.value is not None)
+    return as_json(
+        {
+            "methods": list(methods),
+            "sorted": {"by": order if order == ORDERS[2] else own, "order": order},
+            "note": _counted(len(entries), step if entries[0].step is not None else None),
+            "rows": [listed_row(row, spread) for row, spread in ranked[:SHOWN]],
+        }
+    )
+
+
+def _counted(count: int, step: int | None) -> str:
+    """How many rollouts there are, and how many of them are listed."""
+    what = f"{count} {'rollout' if count == 1 else 'rollouts'}" + (f" of step {step}" if step is not None else "")
+    read = f"; the first {READ} are sorted" if count > READ else ""
+    return (
+        what
+        + read
+        + (f"; the first {SHOWN} in this order are listed" if count > SHOWN else "")
+        + ". Click one to open it in Inspect."
+    )
+
+
+def _key(order: str, method: str) -> Any:
+    """Sorts (row, disagreement) by the reward of `method` or by the disagreement; those without come last."""
+
+    def key(pair: tuple[Feedback, float | None]) -> tuple[bool, float]:
+        row, spread = pair
+        reward = row.rewards.get(method)
+        value = spread if order == ORDERS[2] else reward.value if reward else None
+        return value is None, (value or 0.0) * (1 if order == ORDERS[0] else -1)
+
+    return key
+
+
+def with_disagreement(rows: Sequence[Feedback]) -> list[tuple[Feedback, float | None]]:
+    """Each row with how far the methods disagree about it: the spread of its ranks *(ours)*.
+
+    A method's scored rows are ranked from 0 (paid least) to 1 (paid most), equal ones alike; the disagreement is the highest
+    rank less the lowest, and None where fewer than two methods score the row or tell any rows apart.
+    """
+    ranks: list[list[float]] = [[] for _ in rows]
+    for method in {name for row in rows for name in row.rewards}:
+        values = [row.rewards[method].value if method in row.rewards else None for row in rows]
+        known = sorted({value for value in values if value is not None})
+        if len(known) > 1:
+            for place, value in enumerate(values):
+                if value is not None:
+                    ranks[place].append(known.index(value) / (len(known) - 1))
+    return [(row, max(found) - min(found) if len(found) > 1 else None) for row, found in zip(rows, ranks, strict=True)]
+
+
+def listed_row(row: Feedback, disagreement: float | None = None) -> dict[str, Any]:
+    """What a list shows of a response."""
+    outcome = row.verdict("outcome")
+    error = (outcome.error if outcome else None) or row.error
+    return {
+        "id": row.response.id,
+        "question": row.response.question.text,
+        "text": row.response.text[:400].encode("utf-8", "replace").decode(),
+        "outcome": outcome.label if outcome and not outcome.error else None,
+        "error": asdict(error) if error else None,
+        "values": {method: reward.value for method, reward in row.rewards.items()},
+        "reasons": {method: reward.error.message for method, reward in row.rewards.items() if reward.error},
+        "disagreement": disagreement,
+    }

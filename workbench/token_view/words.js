@@ -1,0 +1,104 @@
+// What the view calls things, and what they mean. Before this script stand NAMES, the methods', and LACKING, what an input may give
+// nothing for, by the kind of error that is recorded then: see page.py.
+
+// Labels of verdicts: sign, words, meaning.
+const LABELS = {
+  correct: ["✓", "correct", "the evidence supports it"],
+  hedged_correct: ["≈✓", "hedged, correct", "said with reservation, and the evidence supports it"],
+  vague: ["~", "vague", "the evidence neither supports nor contradicts it"],
+  hedged_wrong: ["≈✗", "hedged, wrong", "said with reservation, and the evidence contradicts it"],
+  wrong: ["✗", "wrong", "the evidence contradicts it"],
+  failed: ["!", "failed", "the check could not be done"],
+  unchecked: ["–", "not judged", "nobody was asked whether it is true"],
+  no_gold: ["–", LACKING.no_gold, "there is no gold answer to compare the final answer with"],
+  consistent: ["✓", "stated", "the answer states this fact"],
+  contradictory: ["✗", "contradicted", "the answer contradicts this fact"],
+  missing: ["–", "missing", "the answer does not mention this fact"],
+  uncertain: ["~", "abstains", "the answer says that it does not know"],
+  incorrect: ["✗", "incorrect", "the final answer does not agree with the gold answer"],
+  good: ["✓", "good", "the reasoning is sound"],
+  poor: ["✗", "poor", "the reasoning is not sound"],
+  known: ["✓", "known", "the model can be expected to know the answer"],
+  unknown: ["–", "unknown", "the model cannot be expected to know the answer"],
+};
+const GOOD = new Set(["correct", "hedged_correct", "consistent", "good"]);
+const BAD = new Set(["wrong", "hedged_wrong", "contradictory", "incorrect", "poor"]);
+const OUTCOME_CORRECT = "the final answer agrees with the gold answer";
+
+// What the colours can show: channel, title, meaning.
+const CHANNELS = [
+  ["reward", "Reward", "what the method pays to each token"],
+  ["advantage", "Advantage", "what training makes of the rewards, compared with the other answers to this prompt"],
+  ["logprob", "Log-prob", "log-probability of each token under the policy that sampled it"],
+  ["kl", "KL", "log-probability under the policy less that under the reference policy, token by token"],
+  ["ratio", "Ratio", "probability of each token under the trained policy over that under the sampling one; outlined where it is clipped"],
+  ["value", "Value", "the critic's estimate of the reward to come"],
+];
+const WHY_OFF = {
+  reward: "nothing was paid", advantage: "the rewards of its group are not known", logprob: "no log-probabilities are stored in this row",
+  kl: "no reference log-probabilities are stored in this row", ratio: "no probability ratios are stored in this row",
+  value: "no critic's values are stored in this row",
+};
+const ESTIMATORS = {
+  group: ["GRPO", "(total reward − mean of the group) / standard deviation, the same for all tokens"],
+  process: ["GRPO by step", "process supervision: each token gets the normalised rewards paid at it or after it"],
+  rtg: ["return to go", "each token gets the rewards paid at it or after it, over the group's standard deviation"],
+  gae: ["GAE", "generalised advantage estimation with the critic's values"],
+};
+
+// What a reward is made of: method -> part -> words, meaning.
+const PART_WORDS = {
+  rlfh: {
+    truth: ["truthfulness", "sum over the claims of α · f(verdict) · |g(informativeness)|"],
+    info: ["informativeness", "sum over the sentences of β · ln(1 + max(ε, Σ g(informativeness)))"],
+    clip: ["clipping", "what is taken off where more than the bound was paid at one place"],
+    no_eos: ["no end token", "paid by an answer that was cut off before its end token"],
+  },
+  truthrl: {
+    outcome: ["outcome", "for a correct, an abstaining or an incorrect final answer"],
+    reasoning: ["reasoning", "what the quality of the reasoning adds or takes"],
+  },
+  forag: {
+    factuality: ["factuality", "sum over the sentences of how factual they are, 0 to 1 each"],
+    segments: ["sentences scored", "how many sentences of the answer have a factuality"],
+    baseline: ["reference answer", "factuality of the reference's own answer, subtracted from every sentence"],
+    stood_in: ["scored by claim verdicts", "sentences that no reward model has scored: the verdicts on their claims are used instead"],
+  },
+  klcf: {
+    check: ["checklist", "F-measure of checklist recall and precision"],
+    truth: ["truthfulness", "mean P(true) of the claims"],
+    general: ["general quality", "a preference model's score"],
+    format: ["format", "0 where the answer has its think and answer tags; −1, and nothing for its content, where it has not"],
+    length: ["length", "0, falling to −1 for an overlong answer"],
+    recall: ["checklist recall", "share of the checklist's facts that the answer states"],
+    precision: ["checklist precision", "of the checklist's facts that it states or contradicts, the share that it states"],
+    consistent: ["facts stated", "of the checklist"],
+    contradictory: ["facts contradicted", "of the checklist"],
+    missing: ["facts missing", "of the checklist"],
+    stood_in: ["claims by fact verdict", "claims that no truthfulness model has scored: P(true) of their fact verdict is used instead"],
+  },
+  knowrl: {
+    format: ["format", "plus or minus, for the think and answer tags"],
+    correct: ["outcome", "for a correct, a refusing or a wrong final answer"],
+    fact: ["facts in the thinking", "share of the thinking's claims that the evidence supports"],
+  },
+};
+const COUNTS = new Set(["segments", "stood_in", "consistent", "contradictory", "missing"]);
+
+const TOKENS_FROM = {sampled: "tokens as sampled", encoded: "tokens of the encoded text", words: "each word taken as a token"};
+const JUDGES = {
+  example: "hand", world: "the closed world", local: "the local verifier", rule: "rules", annotation: "a person", judge: "the judge",
+};
+
+const spaced = (name) => name.replace(/_/g, " ");
+const nameOf = (method) => NAMES[method] || method;
+const entryOf = (label) => LABELS[label] || (LACKING[label] ? ["–", LACKING[label]] : ["•", label]);
+const wordsOf = (label) => entryOf(label)[1];
+const meaningOf = (label) => entryOf(label)[2];
+const judgeOf = (by) => JUDGES[by] || by;
+const partOf = (method, part) => (PART_WORDS[method] || {})[part] || [spaced(part), null];
+const estimatorOf = (name) => ESTIMATORS[name] || [spaced(name), null];
+// That a gold answer is missing, say, is recorded as a failure is, and is nobody's failure.
+const isFailure = (error) => Boolean(error) && !LACKING[error.kind];
+const reasonOf = (error) => error.message + (isFailure(error) ? ` (stage: ${error.stage}, ${spaced(error.kind)})` : "");
+const labelOf = ({error, label}) => (error ? (isFailure(error) ? "failed" : error.kind) : label || "unchecked");
