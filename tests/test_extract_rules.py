@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from workbench.extract import rules
 from workbench.extract.clauses import clauses
 from workbench.extract.topic import resolve
-from workbench.types import Claims, Question, Response
+from workbench.types import Claim, Claims, Question, Response
 
 TOPIC = "Toma Ardel"
 
@@ -27,6 +27,9 @@ DIVIDED = [
     ("He is a painter who won the Lomar Prize.", ["Toma Ardel is a painter.", "Toma Ardel won the Lomar Prize."]),
     ("In 1950, he left Vetra.", ["Toma Ardel left Vetra in 1950."]),
     ("However, he left.", ["Toma Ardel left."]),
+    ("Yes, the Tarven bridge was opened in 1934.", ["The Tarven bridge was opened in 1934."]),
+    ("No, he was born in Lomar.", ["Toma Ardel was born in Lomar."]),
+    ("No bridge was opened.", ["No bridge was opened."]),
     ("He wrote several books, including The Door, The Hill and The Sea.",
      ["Toma Ardel wrote several books.", "Toma Ardel wrote The Door.", "Toma Ardel wrote The Hill.",
       "Toma Ardel wrote The Sea."]),
@@ -48,7 +51,9 @@ DIVIDED = [
 
 @pytest.mark.parametrize(("sentence", "expected"), DIVIDED)
 def test_clauses(sentence: str, expected: list[str]) -> None:
-    assert [resolve(claim, TOPIC) for claim in clauses(sentence)] == expected
+    response = Response("r", Question("q", "?", title=TOPIC), sentence)
+    claims = [Claim(n, claim, sentence=0) for n, claim in enumerate(clauses(sentence))]
+    assert [claim.text for claim in resolve(claims, response)] == expected
 
 
 def extract(text: str, title: str = TOPIC, decontextual: bool = False) -> Claims:
@@ -74,6 +79,23 @@ def test_the_topic_comes_from_the_title_the_question_or_the_response() -> None:
         "Toma Ardel won.",
     ]
     assert [c.text for c in extract("nobody knows him. He won.", "").claims][-1] == "He won."
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The Tarven bridge was painted green. It is long.", "The Tarven bridge is long."),
+        ("Mira Bolt was born in Vetra. She won.", "Mira Bolt won."),
+        ("Mira Bolt wrote Rain. It is a novel.", "Osk is a novel."),  # not a person: what the question names
+        ("The book was a success. He wrote it.", "Osk wrote it."),
+        ("Mira Bolt lives in Vetra. Her father is Bo Bolt, a baker. She won.", "Mira Bolt won."),
+        ("Yes. It is long.", "Osk is long."),
+    ],
+)
+def test_without_a_title_a_pronoun_is_the_subject_before_it(text: str, expected: str) -> None:
+    question = Question("q", "Is the bridge older than Osk?")
+    claims = rules()([Response("r", question, text)])[0].claims
+    assert claims[-1].text == expected and claims[0].text != "Yes."
 
 
 def test_decontextualised_claims_name_the_topic_everywhere() -> None:

@@ -57,7 +57,8 @@ _HEDGE = re.compile(  # a hedge of the whole sentence is no part of the claim
 )
 _SHORT = 6  # words; a longer introduction is left out
 _LEAD_IN = re.compile(
-    r"^(?:(?:in addition|as a result|in fact|for example|for instance|on the other hand),|(?:however|additionally"
+    r"^(?:(?:yes|no|yeah|nope|indeed|correct|right|well|actually)[,;:–—]+"
+    r"|(?:in addition|as a result|in fact|for example|for instance|on the other hand),|(?:however|additionally"
     r"|furthermore|moreover|overall|also|instead|meanwhile|therefore|thus|and|but|nevertheless|today|currently|later"
     r"|eventually|finally|notably"
     r"|unfortunately|sadly),?)\s+",

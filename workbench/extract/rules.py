@@ -2,12 +2,12 @@
 
 A sentence is cut into clauses (a subject and one finite predicate each), the clauses into the parts that stand on their own:
 conjoined predicates, relative clauses, appositions, what a person is or is known for, a birth's date and place, lists of names.
-Pronouns that are a subject become the topic.
+Pronouns that are a subject become the topic: the question's title, else the last subject that they can stand for.
 
 Limits: English only; a sentence of another language is mostly one claim, whole. Finite verbs are known by a list and by the
-ending "-ed", so a clause with a rarer verb is not divided. "They" is not resolved, and "it" only
-where the question names a topic and the response speaks of nobody as "he" or "she". What an "and" joins is divided by
-its look, so "research and development" becomes two. A long introduction ("In addition to his work on …,") and what stands in
+ending "-ed", so a clause with a rarer verb is not divided. "They" is not resolved, and "it" as the question's title only
+where the response speaks of nobody as "he" or "she". What an "and" joins is divided by its look, so "research and development"
+becomes two. A long introduction ("In addition to his work on …,") and what stands in
 brackets, other than the dates of a life, are left out. Nothing is inferred, and a claim keeps the words of its sentence, so it
 can be found there again.
 """
@@ -21,7 +21,7 @@ from workbench.extract.clauses import clauses
 from workbench.extract.sections import section_at, sections
 from workbench.extract.sentences import sentences
 from workbench.extract.statements import makes_claims
-from workbench.extract.topic import decontextualise, is_thing, resolve, topic_of
+from workbench.extract.topic import decontextualise, resolve, topic_of
 from workbench.types import Claim, Claims, Extract, Response
 
 
@@ -47,6 +47,5 @@ def _extract(response: Response, decontextual: bool) -> Claims:
         section = section_at(parts, start) or "body"
         drafts += [Claim(0, claim, section, number) for claim in clauses(said)]
     placed = locate(text, spans, [replace(draft, id=n) for n, draft in enumerate(drafts)])
-    thing = is_thing(response)
-    named = (replace(claim, text=resolve(claim.text, topic, thing)) for claim in placed)
+    named = resolve(placed, response)
     return Claims(spans, tuple(decontextualise(claim, topic) if decontextual else claim for claim in named))

@@ -36,6 +36,8 @@ _COURTESY = re.compile(  # speech about the answer itself
     re.I,
 )
 
+_BARE = re.compile(r"^(?:yes|no|yeah|nope|true|false|correct|indeed)$", re.I)  # an answer, and no statement by itself
+
 
 @lru_cache(4096)
 def makes_claims(sentence: str) -> bool:
@@ -47,6 +49,6 @@ def makes_claims(sentence: str) -> bool:
     plain = sentence.replace("’", "'").strip(" *_>\"'“”")
     if not any(map(str.isalpha, plain)) or _QUESTION.search(plain):
         return False
-    if _COURTESY.match(plain) or _OPINION.search(plain) or _TASTE.match(plain):
+    if _BARE.match(plain.strip(" .!,")) or _COURTESY.match(plain) or _OPINION.search(plain) or _TASTE.match(plain):
         return False
     return not (is_abstention(sentence) or is_invalid(sentence))
