@@ -73,7 +73,10 @@ def test_claims_are_matched_by_id_then_by_text_and_the_rest_is_counted(tmp_path:
     assert found["rows"] == 2
     assert (found["claims"]["n"], found["claims"]["accuracy"]) == (2, 0.5)
     assert (found["outcomes"]["n"], found["outcomes"]["accuracy"]) == (2, 0.5)
-    assert found["excluded"] == {"only_first": 1, "only_second": 1, "unreadable": 1, "claims": 2, "failed": 0}
+    assert found["excluded"] == {
+        "only_first": 1, "only_second": 1, "unreadable": 1, "other_response": 0, "not_judged": 0, "claims": 2, "verdicts": 0,
+        "failed": 0,
+    }  # fmt: skip
     assert "items" not in found
 
 
@@ -95,7 +98,47 @@ def test_failed_verdicts_are_left_out_and_counted(tmp_path: Path) -> None:
     }  # fmt: skip
     first = write(tmp_path / "a.jsonl", [row("a", [("x", "correct"), ("y", "wrong")])])
     found = agreement(first, write(tmp_path / "b.jsonl", [failing]))
-    assert (found["claims"]["n"], found["excluded"]["failed"]) == (1, 1)
+    assert (found["claims"]["n"], found["excluded"]["verdicts"], found["excluded"]["failed"]) == (1, 1, 1)
+    # No verdict at all is no failure, and neither is that there was no gold answer.
+    silent = {**failing, "verdicts": [
+        {"target": "claim:1", "label": "wrong"}, {"target": "outcome", "label": None, "error": {**error, "kind": "no_gold"}},
+    ]}  # fmt: skip
+    found = agreement(first, write(tmp_path / "b.jsonl", [silent]))
+    assert (found["claims"]["n"], found["excluded"]["verdicts"], found["excluded"]["failed"]) == (1, 1, 0)
+
+
+UNJUDGED = {"schema": 1, "question": "?", "claims": [], "verdicts": [], "sentences": []}
+
+
+def test_rows_with_another_response_are_left_out_and_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = "abcdefgh"
+    first = write(tmp_path / "a.jsonl", [row(name, [("x", "correct")]) for name in names])
+    changed = [row(name, [("x", "wrong")], **({} if name in "ab" else {"response": f"{name}."})) for name in names]
+    changed[1]["response"] = " X. \n"  # white space is no difference
+    second = write(tmp_path / "b.jsonl", changed)
+    found = agreement(first, second)
+    assert (found["rows"], found["claims"]["n"], found["excluded"]["other_response"]) == (2, 2, 6)
+    assert found["other_responses"] == list("cdefgh")
+    with pytest.raises(SystemExit):
+        main(["agree", str(first), str(second)])
+    out, err = capsys.readouterr()
+    assert "2 responses compared; left out: 6 rows with another response\n" in out
+    assert err.endswith("another response under the same id: c, d, e, f, g and 1 more\n")
+    with pytest.raises(WorkbenchError, match="another response under each"):
+        agreement(first, write(tmp_path / "b.jsonl", changed[2:]))
+
+
+def test_rows_that_nobody_judged_are_left_out_and_a_file_of_them_is_refused(tmp_path: Path) -> None:
+    first = write(tmp_path / "a.jsonl", [row("a", [("x", "correct")]), row("b", [("x", "correct")])])
+    second = write(tmp_path / "b.jsonl", [row("a", [("x", "correct")]), {"id": "b", "response": "X.", **UNJUDGED}])
+    found = agreement(first, second)
+    assert (found["rows"], found["excluded"]["not_judged"], found["excluded"]["claims"]) == (1, 1, 0)
+    raw = [{"id": name, "question": "?", "response": "X."} for name in "ab"]
+    for rows in (raw, [{**one, **UNJUDGED} for one in raw]):
+        bare = write(tmp_path / "bare.jsonl", rows)
+        for files in ((first, bare), (bare, first)):
+            with pytest.raises(WorkbenchError, match=r"none of its 2 rows is judged; `workbench score --in .*bare\.jsonl"):
+                agreement(*files)
 
 
 def test_files_about_different_responses_are_refused(tmp_path: Path) -> None:

@@ -277,6 +277,66 @@ def test_tables_show_brackets_as_they_are(cli: Cli, monkeypatch: pytest.MonkeyPa
     assert "Ann [b]" in out and "[red]Oslo" in out and "[i]Ann" in out
 
 
+def test_tables_are_written_for_people(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    described = {
+        "nothing": None, "none": {}, "path": Path("runs/x"), "sure": True, "share": 0.123456,
+        "facts": [{"object": None, "exposures": {"en": 2, "l2": 0}, "answers": ["Rome", "Roma"]}],
+        "cost": {"price": None, "by": {"a": 1, "b": {"c": 2}}}, "lists": [["x", "y"], []],
+    }  # fmt: skip
+    stand_in(monkeypatch, "workbench.world.show", describe=lambda *_: described)
+    out = cli("world", "show")[1]
+    lines = {line.split()[0]: line.split()[1:] for line in out.splitlines() if len(line.split()) > 1}
+    assert lines["nothing"] == lines["none"] == lines["price"] == ["—"]
+    assert (lines["path"], lines["sure"], lines["share"]) == (["runs/x"], ["yes"], ["0.1235"])
+    assert "en 2 · l2 0   Rome, Roma" in out and "a 1 · b c 2" in out and "x, y" in out
+    assert not re.search(r"[{}\[\]']|None|True|PosixPath", out)
+
+
+def test_tables_of_real_results_hold_no_python(cli: Cli, tmp_path: Path) -> None:
+    questions, pages = tmp_path / "q.jsonl", tmp_path / "p.jsonl"
+    questions.write_text('{"id": "a", "question": "Where?", "answers": ["Rome", "Roma"]}\n')
+    pages.write_text('{"title": "Rome", "text": "A city."}\n')
+    entity, root = json.loads(cli("world", "show", "--json")[1])["examples"][0], ["--root", str(tmp_path / "i")]
+    for command in (
+        ["world", "show"], ["world", "show", "--entity", entity], ["data", "list"], ["data", "show", str(questions)],
+        ["index", "build", "q", "--from", str(pages), *root], ["index", "list", *root], ["index", "show", "q", *root],
+    ):  # fmt: skip
+        code, out, err = cli(*command)
+        assert code == 0, err
+        assert not re.search(r"\bNone\b|\bTrue\b|\bFalse\b|\{'|\['|PosixPath", out), (command, out)
+
+
+def test_a_run_that_is_not_there_is_one_line_with_what_is(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, out, err = cli("evaluate", "runs/nope", "--split", "test")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "no run and no model in 'runs/nope': there is no folder 'runs' either" in err
+    for run in ("one", "two/ternary"):
+        (tmp_path / "runs" / run).mkdir(parents=True)
+        (tmp_path / "runs" / run / "config.json").write_text("{}")
+    for policy in ("runs/nope", "./runs/nope", "runs/nope/deeper", str(tmp_path / "runs" / "nope")):
+        code, out, err = cli("evaluate", policy, "--split", "test")
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        assert f"no run and no model in '{policy}'" in err and "runs/one" in err and "runs/two/ternary" in err
+
+
+def test_the_inspector_says_what_is_not_a_folder(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs" / "one").mkdir(parents=True)
+    (tmp_path / "runs" / "one" / "config.json").write_text("{}")
+    file = tmp_path / "runs" / "one" / "rollouts.jsonl"
+    file.write_text("{}\n")
+    told = {
+        ("--runs", "nope"): "--runs nope: this folder is not there",
+        ("--runs", str(file)): "this folder is a file",
+        ("--run", str(file)): f"--run {file} is a file: name the folder that it lies in, --run {file.parent}",
+        ("--run", "runs/nope"): "no run 'nope' in 'runs': 'runs' holds runs/one",
+    }
+    for arguments, message in told.items():
+        code, out, err = cli("inspect", *arguments, "--no-browser")
+        assert (code, out, err.count("\n")) == (2, "", 1) and message in err
+
+
 def test_world_export(cli: Cli, tmp_path: Path) -> None:
     code, out, _ = cli("world", "export", "--out", str(tmp_path), "--json")
     assert code == 0

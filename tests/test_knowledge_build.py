@@ -265,6 +265,33 @@ def test_kill_9_at_many_moments(tmp_path: Path) -> None:
     assert open_index("killed", tmp_path).search(["item77"], 9) == open_index("whole", tmp_path).search(["item77"], 9)
 
 
+@pytest.mark.parametrize("name", ["a b/c", "wiki 2018", "pages/new", "-wiki", "wiki?", "a\tb"])
+def test_a_name_that_is_no_word_is_refused_and_nothing_is_written(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    source = write_jsonl(tmp_path / "p.jsonl", ROWS)
+    with pytest.raises(WorkbenchError, match=r"is no name for an index: use letters, .* begin a path with \./"):
+        build_index(name, source)
+    assert [path.name for path in tmp_path.iterdir()] == ["p.jsonl"]
+
+
+def test_a_word_goes_under_the_root_and_an_explicit_path_where_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    source = write_jsonl(tmp_path / "p.jsonl", ROWS)
+    places: dict[str | Path, str] = {
+        "wiki-2018.v2": "runs/indexes/wiki-2018.v2", "./a b/c": "a b/c", "./here": "here", "~/x": "home/x",
+        str(tmp_path / "full"): "full", Path("some/where"): "some/where",
+    }  # fmt: skip
+    for name, place in places.items():
+        build_index(name, source)
+        assert (tmp_path / place / "index.json").exists()
+        assert len(open_index(name)) == 40
+        build_index(str(tmp_path / place), source)  # the same, and whole
+    assert build_index("some/where", source)["status"] == "complete"  # that is there, so it is no slip
+
+
 def test_the_command_line_builds_lists_shows_and_searches(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = write_jsonl(tmp_path / "p.jsonl", ROWS)
     root = ["--root", str(tmp_path), "--json"]

@@ -104,7 +104,7 @@ def test_median_is_the_upper_one_of_responses_with_claims() -> None:
     [
         (stored("q", "cw"), "scored"),
         (stored("q", "cf"), "failed"),
-        (stored("q", "c-"), "failed"),  # one claim was not judged
+        (stored("q", "c-"), "unverified"),  # one claim was not judged, and no failure recorded
         (stored("q", "--"), "unverified"),
         (stored("q"), "no_claims"),
         (stored("q", text=""), "no_claims"),
@@ -112,7 +112,14 @@ def test_median_is_the_upper_one_of_responses_with_claims() -> None:
         (with_outcome(stored("q", text="I don't know."), "incorrect"), "no_claims"),  # the judge of the outcome decides
         (with_outcome(stored("q", "cc"), "uncertain"), "abstained"),  # claims in the reasoning, an abstention in the answer
         (stored("q", "c", error={"stage": "extract", "kind": "x", "message": "", "raw": ""}), "failed"),
-        ({**stored("q"), "claims": [{"text": "a", "label": "nonsense"}]}, "failed"),
+        ({**stored("q"), "claims": [{"text": "a", "label": "nonsense"}]}, "unverified"),
+        ({**stored("q"), "schema": 1}, "not_judged"),
+        ({**stored("q"), "schema": 1, "sentences": [[0, 10]]}, "no_claims"),  # read, and nothing was claimed
+        ({**stored("q", text="I don't know."), "schema": 1}, "not_judged"),
+        ({**stored("q"), "schema": 1, "rewards": {"trl:accuracy": {"value": 1.0, "error": None}}}, "not_judged"),
+        ({**stored("q", text=""), "schema": 1, "rewards": {"rlfh": {"value": 0.0, "error": None}}}, "no_claims"),
+        ({"id": "r", "question_id": "q", "response": "An answer."}, "not_judged"),
+        ({**with_outcome(stored("q"), None), "schema": 1}, "not_judged"),  # there was no gold answer
     ],
 )
 def test_states(found: dict[str, Any], state: str) -> None:
@@ -133,7 +140,8 @@ def test_a_file_worked_by_hand(tmp_path: Path) -> None:
     rows = [stored("a", "cccw"), stored("b", "hv"), stored("c"), stored("d", text="I do not know."), stored("e", "cf")]
     found = report_file(file(tmp_path / "rows.jsonl", rows), k=4, **FAST)
     assert found["n"] == found["questions"] == 5
-    assert found["excluded"] == {"no_claims": 1, "abstained": 1, "failed": 1, "unverified": 0}
+    assert found["excluded"] == {"no_claims": 1, "abstained": 1, "failed": 1, "unverified": 0, "not_judged": 0}
+    assert found["failed"] == 1
     value = {name: cell["value"] for name, cell in found.items() if isinstance(cell, dict) and "value" in cell}
     assert value["responded"] == 0.5  # 2 of the 4 that did not fail
     assert value["correct"] == 2 and value["incorrect"] == 0.5 and value["vague"] == 0.5
@@ -147,13 +155,13 @@ def test_a_file_worked_by_hand(tmp_path: Path) -> None:
 
 
 def test_outcomes_and_weights(tmp_path: Path) -> None:
-    """2 right, 1 abstention, 1 wrong; one outcome could not be found."""
+    """2 right, 1 abstention, 1 wrong; one without a gold answer to compare with, which is no failure."""
     labels = ["correct", "correct", "uncertain", "incorrect", None]
     path = file(tmp_path / "rows.jsonl", [with_outcome(stored(f"q{i}"), label) for i, label in enumerate(labels)])
     found = report_file(path, weights=(1, 0.5, 2), **FAST)
     assert [found[name]["value"] for name in ("accuracy", "abstention", "hallucination")] == [0.5, 0.25, 0.25]
     assert found["truthfulness"]["value"] == pytest.approx(0.5 + 0.125 - 0.5)
-    assert found["outcomes"] == {"scored": 4, "failed": 1}
+    assert found["outcomes"] == {"scored": 4, "failed": 0, "no_gold": 1} and found["failed"] == 0
     assert found["factscore"]["value"] is None and found["responded"]["value"] is None  # nobody looked for claims
     assert found["factscore"]["reason"] == "no response has claims"
 
@@ -310,10 +318,36 @@ def test_over_refusal_on_answerable_questions(tmp_path: Path) -> None:
     """The data set says which questions can be answered, in the record's questions.jsonl."""
     questions = [Question(str(i), "?", meta={"answerable": i < 2}) for i in range(4)]
     texts = ["I don't know.", "Paris.", "I don't know.", "Lyon."]
-    feedbacks = [Feedback(Response(f"r{q.id}", q, text)) for q, text in zip(questions, texts, strict=True)]
+    feedbacks = [Feedback(Response(f"r{q.id}", q, text), ((0, 5),)) for q, text in zip(questions, texts, strict=True)]
     append_feedback(tmp_path / "run", feedbacks)
     for found in (report_file(tmp_path / "run", **FAST), summarise(rows_of(feedbacks), Settings(resamples=200))):
         assert found["over_refusal"]["value"] == 0.5
+
+
+def test_rows_never_judged_are_excluded_and_change_no_number(tmp_path: Path) -> None:
+    judged = [with_outcome(stored("a", "cw"), "correct"), stored("b", "ccc")]
+    unjudged = [{**stored(question), "schema": 1} for question in "acd"]
+    whole, part = (report_file(file(tmp_path / "f.jsonl", rows), **FAST) for rows in ([*judged, *unjudged], judged))
+    assert (whole["n"], whole["excluded"]["not_judged"], whole["excluded"]["no_claims"]) == (5, 3, 0)
+    for name in (*CLAIM_KEYS, "responded", "recall@32", "f1@32", "veriscore", "accuracy"):
+        assert whole[name]["value"] == part[name]["value"]
+
+
+def test_a_file_with_nothing_judged_is_refused_with_the_remedy(tmp_path: Path) -> None:
+    bare = file(tmp_path / "bare.jsonl", [{**stored("a"), "schema": 1}, {**with_outcome(stored("b"), None), "schema": 1}])
+    good = file(tmp_path / "good.jsonl", [stored("a", "c")])
+    for files in ((bare,), (good, bare), (bare, good)):
+        with pytest.raises(WorkbenchError, match=r"none of its 2 rows was judged.*`workbench score --in .*bare\.jsonl --out"):
+            compare_files(*files, **FAST)
+
+
+def test_a_failure_elsewhere_is_counted_and_leaves_the_claims_in(tmp_path: Path) -> None:
+    """Failed means that a failure is recorded, as in `score`; what a failed outcome leaves out are the rates of outcomes."""
+    row = with_outcome(stored("a", "cc"), None)
+    row["verdicts"][-1]["error"] = {"stage": "judge", "kind": "timeout", "message": "", "raw": ""}
+    found = report_file(file(tmp_path / "f.jsonl", [row]), **FAST)
+    assert (found["failed"], found["excluded"]["failed"], found["outcomes"]["failed"]) == (1, 0, 1)
+    assert found["factscore"]["value"] == 1
 
 
 def test_feedback_in_memory_is_the_same_as_stored(tmp_path: Path) -> None:

@@ -109,6 +109,13 @@ def test_command_prints_tables_and_figures(tmp_path: Path, capsys: pytest.Captur
     assert re.search(r"factscore +0\.667 +0\.667 +0\.000 \[0\.000, 0\.000\] +1\.000\n", out)
     assert re.search(r"factscore +0\.667 \[0\.667, 0\.667\]\n", call(capsys, "metrics", str(a))[1])
     assert "accuracy: no response has an outcome" in err
+    assert re.search(r"file +no claims +abstained +failed +claims not verified +not judged\n", out)
+    assert "1 of 2 rows of the file failed" in err and "—" in out and "None" not in out
+    never = {**stored("c"), "schema": 1}
+    _, out, err = call(capsys, "metrics", str(file(tmp_path / "b.jsonl", [stored("a", "c"), never])))
+    assert "excluded: not judged: 1 of 2 rows of the file" in err
+    code, out, err = call(capsys, "metrics", str(file(tmp_path / "c.jsonl", [never])))
+    assert (code, out, len(err.splitlines())) == (2, "", 1) and "none of its 1 rows was judged" in err
     assert len(list((tmp_path / "figures").glob("fig*.html"))) == 6
 
 

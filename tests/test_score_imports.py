@@ -38,12 +38,14 @@ def test_trl_parquet(tmp_path: Path) -> None:
     pd.DataFrame(TRL).to_parquet(folder / "completions_00003.parquet")
     summary = import_completions("trl", folder, tmp_path / "out" / "logged.jsonl")
     assert (summary["rows"], summary["malformed"]) == (6, 0)
-    assert summary["rewards"] == ["trl:accuracy", "trl:format", "trl:advantage"]
+    assert summary["rewards"] == ["trl:accuracy", "trl:format"]
+    assert summary["left_out"] == ["advantage"]  # which is no reward
     rows = list(iter_feedback(tmp_path / "out" / "logged.jsonl"))
     assert [row.response.step for row in rows] == [3, 3, 3, 10, 10, 10]
     assert [row.response.sample for row in rows] == [0, 1, 0, 0, 1, 0]
     assert rows[0].response.group == rows[1].response.group != rows[3].response.group
     assert len({row.response.id for row in rows}) == 6
+    assert all(set(row.rewards) == {"trl:accuracy", "trl:format"} for row in rows)
     assert rows[0].rewards["trl:accuracy"].value == 1.0
     missing = rows[1].rewards["trl:accuracy"]
     assert missing.value is None and missing.error is not None
@@ -72,8 +74,9 @@ def test_trl_conversations(tmp_path: Path) -> None:
 
 
 def test_verl_rollouts_bring_gold_answers(tmp_path: Path) -> None:
-    summary = import_completions("verl", write(tmp_path / "7.jsonl", VERL), tmp_path / "out.jsonl")
-    assert summary["rewards"] == ["verl:score"]
+    logged = [{**row, "advantage": 0.5} for row in VERL]
+    summary = import_completions("verl", write(tmp_path / "7.jsonl", logged), tmp_path / "out.jsonl")
+    assert (summary["rewards"], summary["left_out"]) == (["verl:score"], ["advantage"])
     rows = list(iter_feedback(tmp_path / "out.jsonl"))
     assert [row.response.question.answers for row in rows] == [("Paris",), ("Paris",), (), ("A", "B")]
     assert [row.rewards["verl:score"].value for row in rows] == [1.0, -1.0, 0.0, 0.0]

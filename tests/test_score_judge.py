@@ -216,6 +216,23 @@ def test_a_server_that_is_not_there_stops_it_soon_and_says_why(tmp_path: Path, c
     assert summary["cost"]["calls"] <= 64 * 3 + 3 * 64
     assert f"no connection to {server.url}" in err and "is the server running there?" in err and "--max-failed 0.2" in err
     assert all(row["error"]["stage"] == "judge" and row["rewards"]["rlfh"]["value"] is None for row in read(out))
+    assert summary["cache"] is None and not list(tmp_path.glob("**/*.sqlite*"))  # there was no reply to keep
+
+
+def test_the_cache_lies_beside_the_output_or_where_it_is_wanted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with JudgeServer(reply=reply) as server:
+        summary = score_file(options(tmp_path, server, responses(2)))
+        assert summary["cache"] == str(tmp_path / "out" / "f.judge.sqlite")
+        assert [str(path) for path in tmp_path.glob("**/*.sqlite*")] == [summary["cache"]]  # closed: no journal is left either
+        wanted = tmp_path / "kept.sqlite"
+        again = score_file(replace(options(tmp_path, server, responses(2)), out=tmp_path / "g" / "f.jsonl", cache=wanted))
+        assert again["cache"] == str(wanted) and wanted.exists() and not list((tmp_path / "g").glob("*.sqlite*"))
+        bare = [{name: value for name, value in row.items() if name != "passages"} for row in responses(2)]
+        refused = replace(options(tmp_path, server, bare), out=tmp_path / "h" / "f.jsonl")
+        with pytest.raises(WorkbenchError, match="claims are verified against passages"):
+            score_file(refused)
+        assert not list((tmp_path / "h").glob("*.sqlite*"))  # nothing was asked
 
 
 def test_passages_of_one_id_stay_two(tmp_path: Path) -> None:

@@ -34,3 +34,19 @@ def test_what_another_thread_asks_is_waited_for() -> None:
     assert [reply.text for reply in found["second"]] == ["B", "C", "B"]
     assert [reply.cost for reply in found["second"]] == [Cost(cached=1), Cost(calls=1), Cost(cached=1)]
     assert [reply.text for reply in shared([a])] == ["A"]  # it is over: asked anew
+
+
+def test_once_closed_nothing_more_is_asked() -> None:
+    asked: list[Prompt] = []
+
+    def judge(prompts: Sequence[Prompt]) -> list[Reply]:
+        asked.extend(prompts)
+        return [Reply("yes") for _ in prompts]
+
+    shared = Shared(judge)
+    one, other = Prompt("verify", "a"), Prompt("verify", "b")
+    assert [reply.text for reply in shared([one])] == ["yes"]
+    shared.close()
+    refused = shared([one, other])
+    assert [reply.text for reply in refused] == [None, None] and asked == [one]
+    assert all(reply.error and reply.error.kind == "stopped" for reply in refused)

@@ -1,8 +1,8 @@
 """One meaning for the words that rows are counted by, in `score`, `metrics`, `agree` and wherever else a row is looked at.
 
-A row has *failed* if at least one Failure is recorded on it: of its extraction, of a check, or of a reward's arithmetic. What
-the input gives nothing for is recorded in the same form and is no failure: such a row merely has *no gold answer*, no checklist,
-or no verdict that a reward asks for. A row is *not judged* if nobody has read it for claims or given a verdict on it.
+A row has *failed* if at least one Failure is recorded on it: of its extraction, of a check, or of a reward's arithmetic.
+What the input gives nothing for is recorded in the same form and is no failure: such a row merely has *no gold answer*, no
+checklist, or no verdict that a reward asks for. A row is *not judged* if nobody has read it for claims or given a verdict.
 
 All take a row as it is stored (`Feedback.to_row`), or as a person may write one, with what it has.
 """

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from workbench.cli.frame import Json, app, print_mapping, print_table, show, stdout_kept_clean
+from workbench.cli.frame import Json, app, print_mapping, print_table, show, stdout_kept_clean, text
 
 data_app = typer.Typer(no_args_is_help=True)
 app.add_typer(
@@ -52,7 +52,7 @@ def data_show(
 
 def _print(found: Mapping[str, Any]) -> None:
     shown = [name for name in found if name != "questions"]
-    print_table("", ("", ""), [(name, str(found[name])) for name in shown])
+    print_table("", ("", ""), [(name, text(found[name])) for name in shown])
     rows = [
         [q["id"], q["kind"], q["text"][:200], " | ".join(q["answers"])[:100], f"{q['title'][:60]} ({len(q['passages'])})"]
         for q in found["questions"]

@@ -7,6 +7,7 @@ import json
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -14,6 +15,8 @@ from typer.exceptions import TyperException
 
 from workbench import __version__
 from workbench.types import WorkbenchError
+
+ABSENT = "—"  # in a table, for what is not there
 
 app = typer.Typer(no_args_is_help=True, add_completion=False)
 
@@ -108,16 +111,31 @@ def show(result: Mapping[str, Any], as_json: bool, pretty: Callable[[Mapping[str
 def print_mapping(mapping: Mapping[str, Any]) -> None:
     """Scalars as one table of names and values, then a table for every list or mapping under its name."""
     nested = {key: value for key, value in mapping.items() if value and isinstance(value, (Mapping, list, tuple))}
-    if scalars := [(key, str(value)) for key, value in mapping.items() if key not in nested]:
+    if scalars := [(key, text(value)) for key, value in mapping.items() if key not in nested]:
         print_table("", ("", ""), scalars)
     for key, value in nested.items():
         if isinstance(value, Mapping):
-            print_table(key, ("", ""), [(str(name), str(item)) for name, item in value.items()])
+            print_table(key, ("", ""), [(str(name), text(item)) for name, item in value.items()])
         elif isinstance(value[0], Mapping):
             columns = list(value[0])
-            print_table(key, columns, [[str(row.get(column, "")) for column in columns] for row in value])
+            print_table(key, columns, [[text(row.get(column)) for column in columns] for row in value])
         else:
-            print_table(key, ("",), [(str(item),) for item in value])
+            print_table(key, ("",), [(text(item),) for item in value])
+
+
+def text(value: Any) -> str:
+    """A value as a table shows it: "—" for what is not there, "yes" and "no", "x, y" for a list, "a 1 · b 2" for a mapping."""
+    if value is None or (isinstance(value, (Mapping, list, tuple, set, frozenset)) and not value):
+        return ABSENT
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+    if isinstance(value, Mapping):
+        return " · ".join(f"{name} {text(item)}" for name, item in value.items())
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return ", ".join(map(text, value))
+    return str(value)
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -137,6 +155,16 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     console.print(table, Text())
 
 
+def what_is_there(folder: Path, most: int = 8) -> str:
+    """The runs in a folder, or why there are none, for the end of a message about one that was not found."""
+    if not folder.is_dir():
+        return f"there is no folder '{folder}' either"
+    found = sorted({path.parent for depth in ("*", "*/*") for path in folder.glob(f"{depth}/config.json")})
+    shown = [str(path) for path in found if path.parent.name != "checkpoints" and path.name != "policy"]
+    more = f" and {len(shown) - most} more" if len(shown) > most else ""
+    return f"'{folder}' holds {', '.join(shown[:most])}{more}" if shown else f"'{folder}' holds no run"
+
+
 def _value(cell: Any) -> float | None:
     return cell.get("value") if isinstance(cell, Mapping) else cell
 
@@ -144,7 +172,7 @@ def _value(cell: Any) -> float | None:
 def percent(cell: Any) -> str:
     value = _value(cell)
     if value is None:
-        return "–"
+        return ABSENT
     if not isinstance(cell, Mapping) or cell.get("low") is None:
         return f"{100 * value:.1f}"
     return f"{100 * value:.1f} [{100 * cell['low']:.0f},{100 * cell['high']:.0f}]"

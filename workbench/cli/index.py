@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from workbench.cli.frame import Json, app, complain, print_mapping, print_table, show, stdout_kept_clean
+from workbench.cli.frame import ABSENT, Json, app, complain, print_mapping, print_table, show, stdout_kept_clean
 from workbench.knowledge.index import ROOT
 
 index_app = typer.Typer(no_args_is_help=True)
@@ -115,7 +115,7 @@ def _row(card: Mapping[str, Any]) -> dict[str, Any]:
 
 def _print_passages(result: Mapping[str, Any]) -> None:
     cells = [(f"{row['score']:.3f}", row["id"], row["title"], row["text"]) for row in result["passages"]]
-    print_table("", ("score", "id", "title", "text"), cells or [("–", "", "", "nothing found")])
+    print_table("", ("score", "id", "title", "text"), cells or [(ABSENT, "", "", "nothing found")])
 
 
 @contextlib.contextmanager

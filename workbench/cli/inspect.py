@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from workbench.cli.frame import app
+from workbench.cli.frame import app, what_is_there
 from workbench.types import WorkbenchError
 
 
@@ -25,7 +25,19 @@ def inspect(
 
     from workbench.inspector.page import launch, settings
 
+    _check(run, runs)
     if find_spec("gradio") is None:
         raise WorkbenchError("the inspector needs gradio: pip install 'factuality-workbench[apps]', or `make inspect`")
     launch(settings(run, runs, port), browser=not no_browser)
     return 0
+
+
+def _check(run: Path | None, runs: Path | None) -> None:
+    """Raise a WorkbenchError for a folder that is not there, or is a file."""
+    if runs is not None and not runs.is_dir():
+        there = "is a file" if runs.exists() else "is not there"
+        raise WorkbenchError(f"--runs {runs}: this folder {there}; name the folder that holds the runs, or leave --runs out")
+    if run is not None and run.is_file():
+        raise WorkbenchError(f"--run {run} is a file: name the folder that it lies in, --run {run.parent}")
+    if run is not None and not run.exists():
+        raise WorkbenchError(f"no run '{run.name}' in '{run.parent}': {what_is_there(runs or run.parent)}")

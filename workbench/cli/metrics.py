@@ -8,8 +8,9 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from workbench.cli.frame import Json, Seed, app, complain, exit_code, print_table, show, stdout_kept_clean
+from workbench.cli.frame import ABSENT, Json, Seed, app, complain, exit_code, print_table, show, stdout_kept_clean, text
 
+LEFT_OUT = {"no_claims": "no claims", "unverified": "claims not verified", "not_judged": "not judged"}
 EXAMPLE = "Example: workbench metrics runs/after/rollouts.jsonl runs/before/rollouts.jsonl --json"
 
 
@@ -84,32 +85,42 @@ def _figures(feedback: Path, other: Path | None, folder: Path, sections: Any) ->
 def _print(result: Mapping[str, Any]) -> None:
     other, tests = result.get("other", {}), result.get("paired", {})
     names = [name for name, cell in result.items() if isinstance(cell, Mapping) and "value" in cell]
-    title = f"{result['n']} responses to {result['questions']} questions; VeriScore's K is {result['veriscore_k']}"
+    title = f"{result['n']} responses to {result['questions']} questions; VeriScore's K is {text(result['veriscore_k'])}"
     columns = ("metric", "value", "other", "difference [95%]", "p") if other else ("metric", "value [95%]")
     rows: list[tuple[str, ...]] = []
     for name in names:
         if other:
             test = tests.get(name, {})
-            p = "–" if test.get("p") is None else f"{test['p']:.3f}"
+            p = ABSENT if test.get("p") is None else f"{test['p']:.3f}"
             values = (_value(result[name]), _value(other.get(name, {})))
             rows.append((name, *values, _value(test, "diff") + _interval(test), p))
         else:
             rows.append((name, _value(result[name]) + _interval(result[name])))
     print_table(title, columns, rows)
     counts = [("", result), *((("other", other),) if other else ())]
-    print_table("left out of the claim metrics", ("file", *result["excluded"]), [
-        (name, *(str(count) for count in found["excluded"].values())) for name, found in counts
+    states = tuple(LEFT_OUT.get(state, state) for state in result["excluded"])
+    print_table("excluded from the claim metrics", ("file", *states), [
+        (name or "all", *map(text, found["excluded"].values())) for name, found in counts
+    ])  # fmt: skip
+    outcomes = {"scored": "scored", "failed": "failed", "no_gold": "no gold answer"}
+    print_table("outcomes", ("file", *outcomes.values()), [
+        (name or "all", *(text(found["outcomes"][key]) for key in outcomes)) for name, found in counts
     ])  # fmt: skip
     for name, found in counts:
+        which = name or "the file"
+        if failed := found["failed"]:
+            complain(f"{failed} of {found['n']} rows of {which} failed: a failure is recorded on them")
+        if unjudged := found["excluded"]["not_judged"]:
+            complain(f"excluded: not judged: {unjudged} of {found['n']} rows of {which}; `workbench score` judges them")
         if found["duplicate_ids"]:
-            complain(f"{found['duplicate_ids']} rows of {name or 'the file'} have an id that came before, and count once more")
+            complain(f"{found['duplicate_ids']} rows of {which} have an id that came before, and count once more")
     for name in names:
         if reason := result[name].get("reason"):
             complain(f"{name}: {reason}")
 
 
 def _value(cell: Mapping[str, Any], key: str = "value") -> str:
-    return "–" if cell.get(key) is None else f"{cell[key]:.3f}"
+    return ABSENT if cell.get(key) is None else f"{cell[key]:.3f}"
 
 
 def _interval(cell: Mapping[str, Any]) -> str:

@@ -8,7 +8,18 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from workbench.cli.frame import Json, app, complain, exit_code, print_mapping, print_table, show, stdout_kept_clean
+from workbench.cli.frame import (
+    ABSENT,
+    Json,
+    app,
+    complain,
+    exit_code,
+    print_mapping,
+    print_table,
+    show,
+    stdout_kept_clean,
+    text,
+)
 from workbench.types import WorkbenchError
 
 _FIELDS = (
@@ -16,8 +27,15 @@ _FIELDS = (
     "finish", "kind", "claims", "outcome",
 )  # fmt: skip
 SHOWN = 10  # malformed rows that are reported one by one
+NAMED = 5  # failed rows, and those with another response, that are named
 KINDS = 5  # of failures that are explained
 
+
+LEFT_OUT = {
+    "only_first": "rows only in A", "only_second": "rows only in B", "unreadable": "rows that cannot be read",
+    "other_response": "rows with another response", "not_judged": "rows not judged in both",
+    "claims": "claims only in one file", "verdicts": "verdicts without a label in both",
+}  # fmt: skip
 
 COLUMNS = '{"id", "question", "response", "answers", "title", "passages", "checklist"}'
 
@@ -48,7 +66,9 @@ Columns = Annotated[
 Overrides = Annotated[
     list[str] | None, typer.Option("--set", metavar="METHOD.FIELD=VALUE", help="Change a field of a method; repeatable.")
 ]
-MaxFailed = Annotated[float, typer.Option(min=0, max=1, help="Stop when more than this share of the rows has failed.")]
+MaxFailed = Annotated[
+    float, typer.Option(min=0, max=1, help="Stop when more than this share of the rows has failed, or cannot be scored.")
+]
 Price = Annotated[str | None, typer.Option(metavar="IN,OUT", help="Price of a million tokens read and written.")]
 
 
@@ -68,7 +88,8 @@ def score(
     concurrency: Annotated[int, typer.Option(min=1, help="Judge calls under way at a time.")] = 64,
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds that a judge call may take.")] = 60.0,
     cache: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The judge's replies; by default beside the output.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Keeps the judge's replies; by default NAME.judge.sqlite beside --out NAME.jsonl."),
     ] = None,
     price: Price = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print calls, tokens and cost; ask and write nothing.")] = False,
@@ -93,7 +114,7 @@ def score(
     for name, lacking in summary.get("left_out", {}).items():
         complain(f"{name} is left out: this judge has no check {', '.join(lacking)}")
     show(summary, as_json, _print_summary)
-    return exit_code(summary) or (3 if summary["malformed"] and not dry_run else 0)
+    return exit_code(summary) or (3 if not dry_run and (summary["malformed"] or summary["unscored"]) else 0)
 
 
 @app.command(epilog="Example: workbench agree annotator.jsonl judge.jsonl --json")
@@ -105,7 +126,11 @@ def agree(
     """Say how far two feedback files agree on claims and outcomes: accuracy, Cohen's kappa, and scores by label."""
     from workbench.score.agree import agreement
 
-    show(agreement(first, second), as_json, _print_agreement)
+    found = agreement(first, second)
+    if differ := found["other_responses"]:
+        more = f" and {found['excluded']['other_response'] - NAMED} more" if found["excluded"]["other_response"] > NAMED else ""
+        complain(f"left out, since the two files have another response under the same id: {', '.join(differ[:NAMED])}{more}")
+    show(found, as_json, _print_agreement)
 
 
 @app.command("import", epilog="Example: workbench import trl runs/grpo/completions --out runs/logged.jsonl")
@@ -120,6 +145,8 @@ def import_logged(
 
     summary = import_completions(kind, file, out)
     _report(file, summary)
+    if summary["left_out"]:
+        complain(f"left out, since it is no reward: {text(summary['left_out'])}")
     show(summary, as_json, print_mapping)
     return 3 if summary["malformed"] else 0
 
@@ -153,32 +180,46 @@ def _report(source: Path, summary: Mapping[str, Any]) -> None:
 
 
 def _explain(summary: Mapping[str, Any], max_failed: float) -> None:
-    """What went wrong most often, in the words of its first failure; and why it was stopped, on stderr."""
+    """What went wrong most often, in the words of its first failure; what was lacking; and why it was stopped, on stderr."""
     counts: Mapping[str, int] = summary.get("failures", {})
     for kind in sorted(counts, key=lambda kind: -counts[kind])[:KINDS]:
         complain(f"{counts[kind]} × {kind}: {summary['reasons'][kind][:400]}")
+    if summary.get("unscored"):
+        why = f" ({text(summary['lacking'])})" if summary["lacking"] else ""
+        complain(f"unscored, without having failed: {summary['unscored']} of {summary['rows']} rows{why}")
     if summary.get("status") == "too_many_failures":
+        parts = {"failed": summary["failed"], "could not be scored": summary["unscored"]}
+        told = " and ".join(f"{count} {what}" for what, count in parts.items() if count)
         complain(
-            f"stopped: {summary['failed']} of {summary['rows']} rows failed, more than --max-failed {max_failed:g} allows; "
-            "mend that and run the same command again"
+            f"stopped: of {summary['rows']} rows, {told}: more than --max-failed {max_failed:g} allows; mend that and run the "
+            "same command again"
         )
 
 
 def _print_summary(summary: Mapping[str, Any]) -> None:
     """Rewards as a table by method; of everything else what is not empty."""
-    elsewhere = ("rewards", "problems", "reasons")
+    elsewhere = ("rewards", "problems", "reasons", "failed_rows")
     rest = {name: value for name, value in summary.items() if name not in elsewhere and value not in ({}, None)}
     print_mapping(rest)
     rows = [
-        (name, *(str(cell[key]) for key in ("mean", "scored", "unscored"))) for name, cell in summary.get("rewards", {}).items()
+        (name, *(text(cell[key]) for key in ("mean", "scored", "unscored")))
+        for name, cell in summary.get("rewards", {}).items()
     ]
     if rows:
         print_table("rewards", ("method", "mean", "scored", "unscored"), rows)
+    if failed := summary.get("failed"):
+        first = summary["failed_rows"][:NAMED]
+        lines = [(row["id"], row["stage"], f"{row['kind']}: {row['message']}"[:200]) for row in first]
+        more = [(f"… and {failed - len(first)} more", "", "")] if failed > len(first) else []
+        print_table("failed rows", ("id", "stage", "reason"), [*lines, *more])
 
 
 def _print_agreement(found: Mapping[str, Any]) -> None:
-    excluded = ", ".join(f"{count} {what}" for what, count in found["excluded"].items())
-    print(f"{found['rows']} responses in both files; left out: {excluded}")
+    left_out = [f"{count} {LEFT_OUT[what]}" for what, count in found["excluded"].items() if count and what in LEFT_OUT]
+    failed = found["excluded"]["failed"]
+    print(f"{found['rows']} responses compared; left out: {' · '.join(left_out) or 'nothing'}")
+    if failed:
+        print(f"{failed} of them failed in A or in B: of these, what has a label in both is compared")
     for name, cell in found.items():
         if isinstance(cell, Mapping) and cell.get("n"):
             rows = [(label, *map(_shown, scores.values())) for label, scores in cell["labels"].items()]
@@ -187,4 +228,4 @@ def _print_agreement(found: Mapping[str, Any]) -> None:
 
 
 def _shown(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)
+    return ABSENT if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)

@@ -22,7 +22,7 @@ from typing import Any
 from workbench.jsonl import write_json
 from workbench.knowledge.chunk import split_page
 from workbench.knowledge.encoder import encoder_name, load_encoder
-from workbench.knowledge.index import CARD, ROOT, SCHEMA, TABLE, build_command, connect, place, read_card
+from workbench.knowledge.index import CARD, ROOT, SCHEMA, TABLE, build_command, connect, place_new, read_card
 from workbench.knowledge.sources import Page, Source, content_id, open_source
 from workbench.knowledge.words import hidden_words, title_key
 from workbench.types import WorkbenchError
@@ -56,7 +56,7 @@ def build_index(
     Raises:
         WorkbenchError: the source cannot be read or has no page, the encoder cannot be loaded, or `name` holds something else.
     """
-    folder, settings = place(name, root), Settings(words, encoder_name(encoder))
+    folder, settings = place_new(name, root), Settings(words, encoder_name(encoder))
     card = read_card(folder)
     opened = source if isinstance(source, Source) else open_source(source, (card or {}).get("source"))
     _check_same(folder, card, opened, settings)

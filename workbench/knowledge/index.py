@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -215,10 +216,31 @@ def _parallel(search: Callable[[str], list[Passage]], queries: Sequence[str]) ->
 
 def place(name: str | Path, root: Path | str = ROOT) -> Path:
     """The folder that a name stands for: under `root`, unless the name is a path."""
-    path = Path(name)
+    path = Path(name).expanduser()
     if not str(name).strip() or path.name in ("", "..", "."):
         raise WorkbenchError(f"'{name}' is no name for an index: use a word, or a path")
-    return path if len(path.parts) > 1 else Path(root) / path
+    return path if len(path.parts) > 1 or _explicit(name) else Path(root) / path
+
+
+def place_new(name: str | Path, root: Path | str = ROOT) -> Path:
+    """`place` for an index that may not be there yet: nothing is written where a name was only meant to be a name.
+
+    Raises:
+        WorkbenchError: `name` is neither a word, nor an explicit path (one that begins with /, ./, ../ or ~, or is a `Path` of
+            several parts), nor that of an index that exists.
+    """
+    folder = place(name, root)
+    if isinstance(name, Path) or _explicit(name) or re.fullmatch(r"\w[\w.-]*", name) or (folder / CARD).exists():
+        return folder
+    word = re.sub(r"[^\w.]+", "-", name).strip("-.") or "wiki"
+    raise WorkbenchError(
+        f"'{name}' is no name for an index: use letters, digits, '-', '_' and '.', as in {word}, or begin a path with ./, "
+        f"as in {shlex.quote(f'./{name}')}"
+    )
+
+
+def _explicit(name: str | Path) -> bool:
+    return isinstance(name, str) and name.startswith(("/", "./", "../", "~"))
 
 
 def read_card(folder: Path) -> dict[str, Any] | None:
@@ -251,7 +273,9 @@ def open_index(name: str | Path, root: Path | str = ROOT) -> Index:
         folder = Path(name)
         card = read_card(folder)
     if card is None:
-        raise WorkbenchError(f"no index in {folder}: build one with `workbench index build {name} --from FILE`")
+        raise WorkbenchError(
+            f"no index in {folder}: build one with `workbench index build {shlex.quote(str(name))} --from FILE`"
+        )
     if card["status"] != "complete":
         raise WorkbenchError(f"the index {folder} is not finished: go on with `{card['command']}`")
     return Index(folder, card)

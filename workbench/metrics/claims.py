@@ -64,8 +64,8 @@ def median_claims(rows: Iterable[Row]) -> int | None:
 
 
 def claim_terms(row: Row, options: Options) -> Mapping[str, Term]:
-    """What one response adds to each claim metric; nothing where it failed."""
-    if row.state in ("failed", "unverified"):
+    """What one response adds to each claim metric; nothing where it failed or was not judged."""
+    if row.state in ("failed", "unverified", "not_judged"):
         return {}
     counted = row.labels if options.vague == "incorrect" else tuple(label for label in row.labels if label != "vague")
     supported, n = row.supported, len(counted)

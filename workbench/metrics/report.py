@@ -12,7 +12,7 @@ from workbench.metrics.claims import CLAIM_METRICS, Options, claim_terms, median
 from workbench.metrics.confidence import Ranked, ranked, restrict, risk_coverage
 from workbench.metrics.outcomes import RATES, RESAMPLES, WEIGHTS
 from workbench.metrics.preferences import read_preferences, wins
-from workbench.metrics.rows import Row, read_rows
+from workbench.metrics.rows import STATES, Row, file_of, read_rows
 from workbench.types import WorkbenchError
 
 Terms = list[tuple[str, dict[str, tuple[float, float]]]]
@@ -74,7 +74,10 @@ def compare_files(
         )
 
     def read(path: Path | str) -> list[Row]:
-        return read_rows(path, sections, confidence)
+        found = read_rows(path, sections, confidence)
+        if preferences is None:  # which need no verdicts
+            _check_judged(path, found)
+        return found
 
     rows = read(feedback)
     others = read(other) if other is not None else None
@@ -96,11 +99,23 @@ def compare_files(
     return result
 
 
+def _check_judged(path: Path | str, rows: Sequence[Row]) -> None:
+    """Raise a WorkbenchError for a file with rows of which not one was judged: every number would be about nothing."""
+    if rows and all(row.state == "not_judged" for row in rows):
+        lacking = sum(row.no_gold for row in rows)
+        why = f" ({lacking} have no gold answer to be compared with)" if lacking else ""
+        raise WorkbenchError(
+            f"{path}: none of its {len(rows)} rows was judged{why}: `workbench score --in {file_of(path)} --out NEW.jsonl` "
+            "reads them for claims and judges them"
+        )
+
+
 def summarise(rows: Sequence[Row], settings: Settings | None = None) -> dict[str, Any]:
     """`{n, questions, excluded, <metric>: {value, low, high}, …}` of one file's rows.
 
-    `n` counts responses, and so does `excluded`; `duplicate_ids` says how many of them have an id that came before (they count,
-    too). Intervals are 95 % bootstraps over questions. A metric that is undefined has null values and a `reason`.
+    `n` counts responses, and so do `excluded` (those that the claim metrics leave out, by `Row.state`) and `failed` (those that
+    a failure is recorded on); `duplicate_ids` says how many of them have an id that came before (they count, too). Intervals
+    are 95 % bootstraps over questions. A metric that is undefined has null values and a `reason`.
     """
     settings = settings or Settings()
     if settings.options.veriscore_k is None:
@@ -108,11 +123,12 @@ def summarise(rows: Sequence[Row], settings: Settings | None = None) -> dict[str
     sums, answers = _sums(rows, settings), ranked(rows)
     found = intervals(sums, answers, settings.resamples, settings.seed)
     states = [row.state for row in rows]
-    excluded = {state: states.count(state) for state in ("no_claims", "abstained", "failed", "unverified")}
+    excluded = {state: states.count(state) for state in STATES if state != "scored"}
     outcomes = {"scored": sum(row.outcome is not None for row in rows), "failed": sum(row.outcome_failed for row in rows)}
+    outcomes["no_gold"] = sum(row.no_gold for row in rows)
     named = [row.id for row in rows if row.id]
     result: dict[str, Any] = {"n": len(rows), "questions": len(sums.questions), "duplicate_ids": len(named) - len(set(named))}
-    result |= {"excluded": excluded, "outcomes": outcomes}
+    result |= {"failed": sum(row.failed for row in rows), "excluded": excluded, "outcomes": outcomes}
     for name, cell in found.items():
         result[name] = cell if cell["value"] is not None else {**cell, "reason": _reason(name, rows, settings)}
     result |= {"k": settings.options.k, "gamma": settings.options.gamma, "veriscore_k": settings.options.veriscore_k}
@@ -159,7 +175,7 @@ def _sums(rows: Sequence[Row], settings: Settings, questions: set[str] | None = 
     options = settings.options
     names = (*CLAIM_METRICS, f"recall@{options.k}", f"f1@{options.k}", "veriscore", *RATES, "over_refusal")
     # Rows that only have outcomes were never looked at for claims: "no claims" would be a statement about nothing.
-    judged = [row for row in rows if row.state != "failed"]
+    judged = [row for row in rows if row.state not in ("failed", "not_judged")]
     refused = bool(judged) and all(row.state == "abstained" for row in judged)  # what abstains makes no claim
     extracted = refused or any(row.extracted for row in rows) or not any(row.outcome or row.outcome_failed for row in rows)
     terms: Terms = [(row.question_id, _terms(row, settings, extracted)) for row in rows]
@@ -173,7 +189,7 @@ def _terms(row: Row, settings: Settings, extracted: bool) -> dict[str, tuple[flo
         w1, w2, w3 = settings.weights
         truthfulness = w1 * shares[0] + w2 * shares[1] - w3 * shares[2]
         terms |= {name: (value, 1.0) for name, value in zip(RATES, [*shares, truthfulness], strict=True)}
-    if row.state != "failed" and _should_answer(row, settings):
+    if row.state not in ("failed", "not_judged") and _should_answer(row, settings):
         terms["over_refusal"] = (float(row.state == "abstained"), 1.0)
     return terms
 
@@ -190,7 +206,7 @@ def _reason(name: str, rows: Sequence[Row], settings: Settings) -> str:
     if not rows:
         return "the file has no rows"
     if name in RATES:
-        return "no response has an outcome"
+        return "no question has a gold answer" if all(row.no_gold for row in rows) else "no response has an outcome"
     if name == "over_refusal":
         known = settings.right_before is not None
         return (
@@ -201,8 +217,10 @@ def _reason(name: str, rows: Sequence[Row], settings: Settings) -> str:
     if name in AREAS:
         return "no judged answer has a confidence" if name == "aurc" else "needs a right and a wrong answer with confidences"
     states = {row.state for row in rows}
-    if states == {"failed"}:
-        return "every row failed"
+    if states == {"not_judged"}:
+        return "no row was judged"
+    if states <= {"failed", "not_judged"}:
+        return "every row failed" if states == {"failed"} else "every row that was judged failed"
     if "unverified" in states and "scored" not in states:
         return "no claim has a verdict on its truth"
     return "no response has claims"

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.answers import final_answer, is_abstention
+from workbench.failures import LACKING, failed, judged
 from workbench.jsonl import iter_rows
 from workbench.types import Feedback, WorkbenchError
 from workbench.verify import OUTCOMES
@@ -17,7 +18,7 @@ SUPPORTED = ("correct", "hedged_correct")
 WRONG = ("hedged_wrong", "wrong")
 LABELS = (*SUPPORTED, "vague", *WRONG)
 SECTIONS = ("think", "answer", "body")
-STATES = ("scored", "no_claims", "abstained", "failed", "unverified")
+STATES = ("scored", "no_claims", "abstained", "failed", "unverified", "not_judged")
 
 
 @dataclass(frozen=True)
@@ -26,12 +27,13 @@ class Row:
 
     `state` says whether claim metrics count it:
 
-    * `failed`: the row, its extraction or the verdict on one of its claims failed. One unknown label would bias every
-      rate of the row, so the whole row is left out.
+    * `not_judged`: nobody has read it for claims or given a verdict on it (`workbench.failures.judged`).
+    * `failed`: its extraction or the verdict on one of its claims failed. One unknown label would bias every rate of the
+      row, so the whole row is left out. (A row whose failure lies elsewhere has `failed` set, and its claims count.)
     * `abstained`: its outcome is `uncertain` or, without an outcome, its text declines to answer. It is a refusal even
       where claims were found in it (in its reasoning, say).
     * `no_claims`: it answers, and makes no claim.
-    * `unverified`: it has claims, and nobody was asked whether they are facts.
+    * `unverified`: it has claims, and nobody said of all of them whether they are facts.
     * `scored`: every claim has a label.
     """
 
@@ -42,6 +44,8 @@ class Row:
     sentences: tuple[int | None, ...] = ()
     outcome: str | None = None
     outcome_failed: bool = False
+    no_gold: bool = False  # there was no gold answer to compare its own with
+    failed: bool = False  # a failure is recorded on it, wherever
     confidence: float | None = None  # of the response
     claim_confidence: tuple[float | None, ...] = ()  # of each claim
     answerable: bool | None = None
@@ -77,8 +81,7 @@ def read_rows(path: Path | str, sections: Sequence[str] = (), confidence: str = 
     """
     if unknown := [section for section in sections if section not in SECTIONS]:
         raise WorkbenchError(f"no section '{unknown[0]}': choose of {', '.join(SECTIONS)}")
-    path = Path(path)
-    file = path / "rollouts.jsonl" if path.is_dir() else path
+    file = file_of(path)
     answerable = _answerable(file.with_name("questions.jsonl"))
     rows = []
     for number, stored in enumerate(iter_rows(file), start=1):
@@ -91,6 +94,12 @@ def read_rows(path: Path | str, sections: Sequence[str] = (), confidence: str = 
     if not rows and file.stat().st_size:
         raise WorkbenchError(f"{file}: no feedback row in it, as `workbench score` writes them")
     return rows
+
+
+def file_of(path: Path | str) -> Path:
+    """The file of feedback that a path names: itself or, of a run's folder, its rollouts."""
+    path = Path(path)
+    return path / "rollouts.jsonl" if path.is_dir() else path
 
 
 def rows_of(feedbacks: Iterable[Feedback], sections: Sequence[str] = (), confidence: str = "tokens") -> list[Row]:
@@ -112,7 +121,7 @@ def reduce_row(
     claims = [claim for claim in stored.get("claims") or () if not sections or claim.get("section", "body") in sections]
     verdicts = stored.get("verdicts") or ()
     labels = [_label(claim, position, verdicts) for position, claim in enumerate(claims)]
-    outcome, outcome_failed = _outcome(stored, verdicts)
+    outcome, outcome_failed, no_gold = _outcome(stored, verdicts)
     state = _state(stored, labels, outcome)
     known = state == "scored"
     return Row(
@@ -123,6 +132,8 @@ def reduce_row(
         sentences=tuple(claim.get("sentence") for claim in claims) if known else (),
         outcome=None if stored.get("error") else outcome,
         outcome_failed=outcome_failed,
+        no_gold=no_gold,
+        failed=failed(stored),
         confidence=_token_confidence(stored) if confidence == "tokens" else _p(verdicts, confidence),
         claim_confidence=tuple(_p(verdicts, confidence, _target(c, i)) for i, c in enumerate(claims)) if known else (),
         answerable=answerable.get(question),
@@ -136,27 +147,32 @@ def _target(claim: Mapping[str, Any], position: int) -> str:
 
 
 def _label(claim: Mapping[str, Any], position: int, verdicts: Sequence[Mapping[str, Any]]) -> tuple[str | None, bool]:
-    """The claim's label, or None and whether that is a failure (a bad verdict) rather than no verdict at all."""
+    """The claim's label, or None and whether that is a failure rather than no verdict, or none with a declared label."""
     target = _target(claim, position)
     found = next((v for v in verdicts if v["target"] == target and v.get("aspect", "fact") == "fact"), None)
     label = found.get("label") if found else claim.get("label")
     if label in LABELS and not (found and found.get("error")):
         return str(label), False
-    return None, found is not None or label is not None
+    return None, bool(found and found.get("error"))
 
 
-def _outcome(stored: Mapping[str, Any], verdicts: Sequence[Mapping[str, Any]]) -> tuple[str | None, bool]:
+def _outcome(stored: Mapping[str, Any], verdicts: Sequence[Mapping[str, Any]]) -> tuple[str | None, bool, bool]:
+    """The outcome or None, whether finding it failed, and whether there was no gold answer."""
     """The outcome and whether finding it failed."""
     found = next((verdict for verdict in verdicts if verdict["target"] == "outcome"), None)
     label = found.get("label") if found else stored.get("outcome")
-    if label in OUTCOMES and not (found and found.get("error")):
-        return str(label), bool(stored.get("error"))
-    return None, found is not None or label is not None
+    error = found.get("error") if found else None
+    if label in OUTCOMES and not error:
+        return str(label), bool(stored.get("error")), False
+    lacking = (error or {}).get("kind") in LACKING
+    return None, bool(stored.get("error") or (error and not lacking)), lacking
 
 
 def _state(stored: Mapping[str, Any], labels: Sequence[tuple[str | None, bool]], outcome: str | None) -> str:
-    missing = [failed for label, failed in labels if label is None]
-    if stored.get("error") or any(missing) or 0 < len(missing) < len(labels):
+    if not judged(stored):
+        return "not_judged"
+    missing = [broken for label, broken in labels if label is None]
+    if stored.get("error") or any(missing):
         return "failed"
     if outcome == "uncertain" or (outcome is None and is_abstention(stored.get("response") or "")):
         return "abstained"

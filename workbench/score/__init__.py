@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -29,18 +30,23 @@ def score_file(options: Options, progress: Progress | None = None) -> dict[str, 
         WorkbenchError: before anything is asked or written, for whatever in the options or the input cannot work.
     """
     from workbench.score.run import run
-    from workbench.score.setup import check
+    from workbench.score.setup import cache_path, check
     from workbench.train.run import lock
 
     check(options)
-    with lock(options.out.parent):
-        reader, survey, plan, settings = _prepare(options)
+    with lock(options.out.parent), ExitStack() as closing:
+        reader, survey, plan, settings = _prepare(options, closing)
         watch = progress(len(survey.ids), plan.totals) if progress else lambda tally, done: None
         summary = run(
             reader, survey, plan, options.out, settings,
             max_failed=options.max_failed, overwrite=options.overwrite, watch=watch,
         )  # fmt: skip
-    return {**summary, "price": _price(summary["cost"], options)}
+    kept = cache_path(options)
+    return {
+        **summary,
+        "price": _price(summary["cost"], options),
+        "cache": str(kept) if options.remote and kept.exists() else None,
+    }
 
 
 def estimate_file(options: Options) -> dict[str, Any]:
@@ -50,13 +56,18 @@ def estimate_file(options: Options) -> dict[str, Any]:
 
     check(options)
     counter = Counter()
-    reader, survey, plan, _ = _prepare(options, counter)
+    reader, survey, plan, _ = _prepare(options, ExitStack(), counter)
     found = estimate(reader, survey, plan if options.remote else replace(plan, checks=None), counter)
     return {**found, "price": _price(found, options)}
 
 
-def _prepare(options: Options, counter: Counter | None = None) -> tuple[Reader, Survey, Plan, dict[str, Any]]:
-    """The input as surveyed, how it is to be scored, and the settings; with a `counter` in the place of the judge."""
+def _prepare(
+    options: Options, closing: ExitStack, counter: Counter | None = None
+) -> tuple[Reader, Survey, Plan, dict[str, Any]]:
+    """The input as surveyed, how it is to be scored, and the settings; with a `counter` in the place of the judge.
+
+    What has to be closed, whatever comes of it, is left to `closing`.
+    """
     from workbench.recipes import reward_fns
     from workbench.score import setup
     from workbench.score.evidence import evidence
@@ -79,7 +90,10 @@ def _prepare(options: Options, counter: Counter | None = None) -> tuple[Reader, 
         search = None if options.exact else evidence(options, index=counter is None)
         threads = setup.workers(options, survey)
         judge = setup.endpoint(options, threads) if options.remote and counter is None else None
-        checks = checks or setup.checks_of(options, search, Shared(judge) if judge else counter)
+        shared = Shared(judge) if judge else None
+        if judge and shared:
+            closing.callback(setup.close, judge, shared, options)
+        checks = checks or setup.checks_of(options, search, shared or counter)
         configs, needed, left_out = setup.able(configs, checks, options.method == "all")
         setup.check_evidence(survey, needed, options)
         rewards = {name: rewards[name] for name in configs}

@@ -5,42 +5,61 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from workbench.failures import failed, judged
 from workbench.score.source import Malformed, read
 from workbench.score.survey import Reader
 from workbench.types import Feedback, Verdict, WorkbenchError
 
 Pair = tuple[str, str]  # the label in the first file, the label in the second
+NAMED = 100  # ids that are told
+LEFT_OUT = ("only_first", "only_second", "unreadable", "other_response", "not_judged", "claims", "verdicts", "failed")
 ASPECTS = {"claims": "fact", "outcomes": "answer", "items": "checklist", "reasoning": "reasoning"}
 
 
 def agreement(first: Path, second: Path) -> dict[str, Any]:
     """Accuracy, Cohen's κ and per-label scores for claims and outcomes (and checklist items and reasoning, if there are any).
 
-    Responses are matched by id, claims by id where both files have the same text there, else by their text. The first file is
-    the reference of precision and recall. `excluded` counts what is left out: rows and claims that only one file has, rows that
-    could not be read, and verdicts that failed or were not given in either.
+    Responses are matched by id, if they are the same text but for white space; claims by id where both files have the same
+    text there, else by their text. The first file is the reference of precision and recall. `excluded` counts what is left
+    out: rows that only one file has, that could not be read, whose response differs (`other_responses` names them) or that one
+    of the files has not judged; claims that only one file has; verdicts without a label in either. `failed` rows have a failure
+    recorded in either; what of them has a label is compared.
 
     Raises:
-        WorkbenchError: a file cannot be read, or the two have no response in common.
+        WorkbenchError: a file cannot be read or has nothing judged, or the two have no response in common.
     """
-    excluded: Counter[str] = Counter(dict.fromkeys(("only_first", "only_second", "unreadable", "claims", "failed"), 0))
-    rows = dict(_compact(first, excluded))
+    excluded: Counter[str] = Counter(dict.fromkeys(LEFT_OUT, 0))
+    rows, others = _judged(first, excluded), _judged(second, excluded)
     pairs: dict[str, list[Pair]] = {name: [] for name in ASPECTS}
-    matched = set()
-    for identity, other in _compact(second, excluded):
-        if identity not in rows:
-            excluded["only_second"] += 1
+    common = [identity for identity in others if identity in rows]
+    differ = [identity for identity in common if rows[identity].text != others[identity].text]
+    _check_common(first, second, common, differ)
+    for one, other in ((rows[identity], others[identity]) for identity in common):
+        if one.text != other.text:
             continue
-        matched.add(identity)
+        if not (one.judged and other.judged):
+            excluded["not_judged"] += 1
+            continue
+        excluded["failed"] += one.failed or other.failed
         for name in ASPECTS:
-            pairs[name] += _pairs(rows[identity][name], other[name], excluded)
-    if not matched:
-        raise WorkbenchError(f"'{first}' and '{second}' have no response id in common: give two files about the same responses")
-    excluded["only_first"] = len(rows) - len(matched)
+            pairs[name] += _pairs(one.labels[name], other.labels[name], excluded)
+    excluded["only_first"], excluded["only_second"] = len(rows) - len(common), len(others) - len(common)
+    excluded["other_response"] = len(differ)
     told = {name: compare(found) for name, found in pairs.items() if found or name in ("claims", "outcomes")}
-    return {"rows": len(matched), **told, "excluded": dict(excluded)}
+    compared = len(common) - len(differ) - excluded["not_judged"]
+    return {"rows": compared, **told, "excluded": dict(excluded), "other_responses": differ[:NAMED]}
+
+
+def _check_common(first: Path, second: Path, common: Sequence[str], differ: Sequence[str]) -> None:
+    if not common:
+        raise WorkbenchError(f"'{first}' and '{second}' have no response id in common: give two files about the same responses")
+    if len(differ) == len(common):
+        raise WorkbenchError(
+            f"'{first}' and '{second}' have {len(common)} ids in common, and another response under each (as under "
+            f"'{differ[0]}'): give two files about the same responses"
+        )
 
 
 def compare(pairs: Sequence[Pair]) -> dict[str, Any]:
@@ -77,8 +96,31 @@ def _share(part: int, whole: int) -> float | None:
 Labels = dict[str, tuple[str, str | None]]  # target -> text of the claim, label (None: failed or not given)
 
 
-def _compact(path: Path, excluded: Counter[str]) -> Iterator[tuple[str, Mapping[str, Labels]]]:
-    """The labels of each row of a file, by its id."""
+class _Row(NamedTuple):
+    """What is kept of a row: what tells its response from another, its labels, and what became of it."""
+
+    text: int
+    labels: Mapping[str, Labels]
+    judged: bool
+    failed: bool
+
+
+def _judged(path: Path, excluded: Counter[str]) -> dict[str, _Row]:
+    """The rows of a file by their ids.
+
+    Raises:
+        WorkbenchError: it has rows, and not one of them is judged.
+    """
+    rows = dict(_compact(path, excluded))
+    if rows and not any(row.judged for row in rows.values()):
+        raise WorkbenchError(
+            f"'{path}' has nothing to compare: none of its {len(rows)} rows is judged; `workbench score --in {path} --out "
+            "NEW.jsonl` judges them"
+        )
+    return rows
+
+
+def _compact(path: Path, excluded: Counter[str]) -> Iterator[tuple[str, _Row]]:
     reader = Reader(path)
     for line in read(path):
         try:
@@ -86,8 +128,10 @@ def _compact(path: Path, excluded: Counter[str]) -> Iterator[tuple[str, Mapping[
         except Malformed:
             excluded["unreadable"] += 1
             continue
-        feedback = item.feedback
-        yield item.response.id, {name: _labels(feedback, aspect) for name, aspect in ASPECTS.items()}
+        row = line.row or {}
+        labels = {name: _labels(item.feedback, aspect) for name, aspect in ASPECTS.items()}
+        text = hash(" ".join(item.response.text.split()))
+        yield item.response.id, _Row(text, labels, judged(row), failed(row))
 
 
 def _labels(feedback: Feedback, aspect: str) -> Labels:
@@ -116,7 +160,7 @@ def _pairs(first: Labels, second: Labels, excluded: Counter[str]) -> list[Pair]:
             continue
         other = remaining.pop(partner)[1]
         if label is None or other is None:
-            excluded["failed"] += 1
+            excluded["verdicts"] += 1
         else:
             pairs.append((label, other))
     excluded["claims"] += unmatched + len(remaining)

@@ -17,8 +17,9 @@ BATCH = 500
 SUFFIXES = (".jsonl", ".parquet")
 
 # What TRL and verl call the columns that are not rewards.
-TRL = {"step", "prompt", "completion", "advantage", "images", "image"}
+TRL = {"step", "prompt", "completion", "images", "image"}
 VERL = {"input", "output", "gts", "step", "uid", "request_id"}
+DERIVED = ("advantage", "advantages", "returns")  # made from the rewards of a group, and no rewards themselves
 
 
 def import_completions(kind: str, path: Path, out: Path) -> dict[str, Any]:
@@ -28,8 +29,9 @@ def import_completions(kind: str, path: Path, out: Path) -> dict[str, Any]:
     * verl (`rollout_data_dir`): input, output, gts, score, step, and what else the reward function returned.
 
     `path` is a file, JSONL or Parquet, or a folder of such files, taken in the order of their steps. Every logged number
-    becomes a reward "trl:NAME" or "verl:NAME" at the end of the response (the advantage is one too, and not a number is a
-    failure); equal prompts of a step are a group; verl's `gts`, where it is a text or several, are the gold answers.
+    becomes a reward "trl:NAME" or "verl:NAME" at the end of the response (unscored where it is none); equal prompts of a step
+    are a group; verl's `gts`, where it is a text or several, are the gold answers. Advantages are left out, and named in
+    `left_out`: they are no rewards, and `workbench.advantages` makes them from the rewards of a group.
 
     Raises:
         WorkbenchError: there is nothing to read, or the rows are not what that trainer logs.
@@ -40,7 +42,8 @@ def import_completions(kind: str, path: Path, out: Path) -> dict[str, Any]:
         raise WorkbenchError(f"'{out}' is there already, or is not a .jsonl file: name a new one with --out FILE")
     problems: list[dict[str, Any]] = []
     files = _files(path)
-    rows = _feedback(kind, files, _numbers(kind, files), problems)
+    numbers = _numbers(kind, files)
+    rows = _feedback(kind, files, [name for name in numbers if name not in DERIVED], problems)
     if (first := next(rows, None)) is None:
         reason = problems[0]["problem"] if problems else "there are no rows"
         raise WorkbenchError(f"'{path}' is not what {kind} logs: {reason}")
@@ -51,7 +54,14 @@ def import_completions(kind: str, path: Path, out: Path) -> dict[str, Any]:
             store.append(batch)
             count += len(batch)
             rewards.update(dict.fromkeys(name for row in batch for name in row.rewards))
-    return {"out": str(out), "rows": count, "malformed": len(problems), "rewards": list(rewards), "problems": problems[:100]}
+    return {
+        "out": str(out),
+        "rows": count,
+        "malformed": len(problems),
+        "rewards": list(rewards),
+        "left_out": [name for name in numbers if name in DERIVED],
+        "problems": problems[:100],
+    }
 
 
 def _files(path: Path) -> list[Path]:
@@ -63,7 +73,7 @@ def _files(path: Path) -> list[Path]:
 
 def _numbers(kind: str, files: Sequence[Path]) -> list[str]:
     """The columns that hold numbers: in a row without one, its reward function gave none."""
-    known = (TRL if kind == "trl" else VERL) - {"advantage"}
+    known = TRL if kind == "trl" else VERL
     rows = (line.row for file in files for line in read(file) if line.row is not None)
     return list(dict.fromkeys(name for row in rows for name, value in row.items() if name not in known and _is_number(value)))
 

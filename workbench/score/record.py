@@ -9,7 +9,7 @@ from typing import Any
 
 from workbench.jsonl import encode, iter_rows, repair, replace_rows, write_json
 from workbench.score.survey import checksum
-from workbench.score.tally import Tally, failed
+from workbench.score.tally import Tally, unfinished
 from workbench.types import WorkbenchError
 
 
@@ -23,7 +23,7 @@ def claim(out: Path, settings: Mapping[str, Any], overwrite: bool = False) -> No
     Raises:
         WorkbenchError: there is another output in its place.
     """
-    from workbench.train.run import differences, read_json
+    from workbench.train.run import read_json
 
     path = settings_path(out)
     if overwrite:
@@ -34,16 +34,45 @@ def claim(out: Path, settings: Mapping[str, Any], overwrite: bool = False) -> No
     if stored is None and out.exists() and out.stat().st_size:
         raise WorkbenchError(f"'{out}' was not written by `workbench score`, or not with settings that are known: {remedy}")
     wanted = json.loads(json.dumps(settings))
-    if stored is not None and (different := differences(stored, wanted)) and out.exists():
+    if stored is not None and (different := changes(stored, wanted)) and out.exists():
         raise WorkbenchError(f"'{out}' was begun with other settings ({'; '.join(different)}): {remedy}")
     if stored != wanted:
         write_json(path, wanted)
 
 
+def changes(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
+    """What two scorings differ in, as "rlfh.alpha: was 1.0, now 2.0".
+
+    Of the methods' configs, only the fields that both have are compared: a method that one of them does not pay differs in its
+    name, and fields of training, which earlier outputs list as well, pay nothing.
+    """
+    old, new = stored.get("config", {}), wanted.get("config", {})
+    same = stored.get("method") == wanted.get("method")
+    pairs: dict[str, tuple[Any, Any]] = {"methods": (sorted(old), sorted(new))} if same else {}
+    names = [name for name in dict.fromkeys([*stored, *wanted]) if name != "config"]
+    pairs |= {name: (stored.get(name), wanted.get(name)) for name in names}
+    for method in old.keys() & new.keys():
+        shared = [name for name in new[method] if name in old[method]]
+        pairs |= {f"{method}.{name}": (old[method][name], new[method][name]) for name in shared}
+    return [f"{name}: was {_told(was)}, now {_told(now)}" for name, (was, now) in pairs.items() if was != now]
+
+
+def _told(value: Any) -> str:
+    """A setting as a person would write it."""
+    if value is None or value in ({}, []):
+        return "none"
+    if isinstance(value, Mapping):
+        return ",".join(f"{name}={_told(item)}" for name, item in value.items())
+    if isinstance(value, list):
+        return ", ".join(map(_told, value))
+    return value if isinstance(value, str) else json.dumps(value)
+
+
 def resume(out: Path, wanted: dict[str, int], methods: Sequence[str], tally: Tally) -> int:
     """Take the rows that are done out of `wanted`, and count them; returns how many there are.
 
-    Rows that failed are taken out of the file, to be tried again. What a killed process left half written is cut off.
+    Rows that failed, or earned nothing, are taken out of the file, to be tried again. What a killed process left half written
+    is cut off.
 
     Raises:
         WorkbenchError: a row of the file is about another response than the input's row of the same id.
@@ -58,9 +87,9 @@ def resume(out: Path, wanted: dict[str, int], methods: Sequence[str], tally: Tal
                 f"'{out}' has scored another response for the id '{row['id']}' than the input has now: "
                 "name another --out, or replace it with --overwrite"
             )
-        again += failed(row, methods) and row["id"] in wanted
+        again += unfinished(row, methods) and row["id"] in wanted
     if again:
-        replace_rows(out, (encode(row) for row in iter_rows(out) if not (failed(row, methods) and row["id"] in wanted)))
+        replace_rows(out, (encode(row) for row in iter_rows(out) if not (unfinished(row, methods) and row["id"] in wanted)))
     done = 0
     for row in iter_rows(out):
         done += wanted.pop(row["id"], None) is not None

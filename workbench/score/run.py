@@ -100,7 +100,8 @@ def run(
     """Score the rows of a surveyed file into `out`; returns the summary.
 
     What `out` already has is kept, if it was begun with the same `settings`; rows that failed are tried again. `status` is
-    "done", "interrupted", or "too_many_failures": more than `max_failed` of the rows so far.
+    "done", "interrupted", or "too_many_failures": more than `max_failed` of the rows so far failed, or lack what the rewards
+    asked for look at.
     """
     from workbench.store import Store
 
@@ -116,9 +117,9 @@ def run(
             for row, (_, asked) in zip(stored, rows, strict=True):
                 tally.add(row, asked)
             watch(tally, tally.rows)
-            if tally.rows >= ENOUGH and tally.failed > max_failed * tally.rows:
+            if tally.rows >= ENOUGH and tally.failed + tally.unscored > max_failed * tally.rows:
                 break
-        status = "too_many_failures" if tally.failed > max_failed * tally.rows else "done"
+        status = "too_many_failures" if tally.failed + tally.unscored > max_failed * tally.rows else "done"
     if status == "done" and wanted:
         raise WorkbenchError(f"'{reader.path}' has changed since it was begun: run the same command again")
     return {

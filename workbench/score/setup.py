@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,9 +19,11 @@ if TYPE_CHECKING:
     from workbench.checks import Checks
     from workbench.judge import BatchJudge
     from workbench.knowledge import Search
+    from workbench.score.shared import Shared
 
 KEYS = ("WORKBENCH_JUDGE_KEY", "OPENAI_API_KEY")  # environment variables that may hold an endpoint's key, the first one first
 _HALVES = re.compile("[\ud800-\udfff]")  # of surrogate pairs: a cut text may hold one, and no tokenizer takes it
+EVALUATION = ("kinds", "eval_split", "eval_samples")  # fields of a trainable method's config that say what it is asked
 WITHOUT_METHOD = ("fact", "outcome", "checklist")  # what is checked where no reward is asked for
 
 
@@ -192,7 +194,7 @@ def checks_of(options: Options, search: Search | None = None, judge: Judge | Non
 
 
 def endpoint(options: Options, share: int = 1) -> BatchJudge:
-    """The endpoint's model as a judge, with the cache beside the output; for `share` threads, which ask at the same time."""
+    """The endpoint's model as a judge, with its cache; for `share` threads, which ask at the same time."""
     from workbench import judge as judges
 
     key = next((os.environ[name] for name in KEYS if os.environ.get(name)), None)
@@ -203,7 +205,18 @@ def endpoint(options: Options, share: int = 1) -> BatchJudge:
 
 
 def cache_path(options: Options) -> Path:
+    """Where the judge's replies are kept: what `--cache` names or, beside the output NAME.jsonl, NAME.judge.sqlite."""
     return options.cache or options.out.with_name(f"{options.out.stem}.judge.sqlite")
+
+
+def close(judge: BatchJudge, shared: Shared, options: Options) -> None:
+    """Ask nothing more, and close the cache; one that nobody named and that holds no reply is not left behind."""
+    shared.close()
+    if judge.cache:
+        unused = options.cache is None and not len(judge.cache)
+        judge.cache.close()
+        if unused:
+            cache_path(options).unlink(missing_ok=True)
 
 
 def check_evidence(survey: Survey, needed: Sequence[str], options: Options) -> None:
@@ -220,7 +233,7 @@ def identity(options: Options, configs: Mapping[str, Any], asked: bool) -> dict[
     """What an output depends on, beside its input: to go on with other settings is refused."""
     settings: dict[str, Any] = {
         "method": options.method,
-        "config": {name: asdict(config) for name, config in configs.items()},
+        "config": {name: _paying(config) for name, config in configs.items()},
         "tokenizer": options.tokenizer,
         "columns": dict(options.columns),
     }
@@ -229,6 +242,14 @@ def identity(options: Options, configs: Mapping[str, Any], asked: bool) -> dict[
         settings |= {"judge": judge, "model": options.model, "store": options.store}
         settings["passages"] = _digest(options.passages) if options.passages else None
     return settings
+
+
+def _paying(config: Any) -> dict[str, Any]:
+    """The fields of a method's config but for those that only its training looks at."""
+    from workbench.train.grpo import GRPO
+
+    training = {one.name for one in fields(GRPO)} if isinstance(config, GRPO) else set()
+    return {name: value for name, value in asdict(config).items() if name not in (*training, *EVALUATION)}
 
 
 def _digest(path: Path) -> str:

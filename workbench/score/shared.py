@@ -7,18 +7,25 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 
-from workbench.types import Cost, Judge, Prompt, Reply
+from workbench.types import Cost, Failure, Judge, Prompt, Reply
+
+_STOPPED = Failure("judge", "stopped", "not asked, since the scoring has stopped")
 
 
 class Shared:
-    """`judge`, for use in several threads at a time."""
+    """`judge`, for use in several threads at a time. Once it is closed it asks nothing more: what is under way may end."""
 
     def __init__(self, judge: Judge) -> None:
         self.judge, self.name = judge, str(getattr(judge, "name", "judge"))
-        self._lock = threading.Lock()
+        self._lock, self._closed = threading.Lock(), False
         self._asked: dict[Prompt, Future[Reply]] = {}
 
+    def close(self) -> None:
+        self._closed = True
+
     def __call__(self, prompts: Sequence[Prompt]) -> list[Reply]:
+        if self._closed:
+            return [Reply(None, _STOPPED)] * len(prompts)
         with self._lock:
             others = {prompt: self._asked[prompt] for prompt in prompts if prompt in self._asked}
             mine = [prompt for prompt in prompts if prompt not in others]

@@ -7,32 +7,41 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from workbench.failures import LACKING, failed, failures, lacking
 from workbench.types import Cost
 
-# Failures of a check that the input gives nothing to check with: they make a row a failed one only if nothing else was scored.
-LACKING = frozenset({"no_gold", "no_checklist"})
+NAMED = 100  # failed rows that are kept with their reason
 
 
-def failed(row: Mapping[str, Any], methods: Sequence[str]) -> bool:
-    """Whether something went wrong with a stored row: its extraction, one of its checks, or all the rewards asked for."""
-    errors = (verdict["error"] for verdict in row["verdicts"])
-    if row["error"] is not None or any(error is not None and error["kind"] not in LACKING for error in errors):
-        return True
+def unpaid(row: Mapping[str, Any], methods: Sequence[str]) -> bool:
+    """Whether none of the rewards asked for was scored: the row failed, or it lacks what they look at."""
     return bool(methods) and all(row["rewards"].get(name, {}).get("value") is None for name in methods)
+
+
+def unfinished(row: Mapping[str, Any], methods: Sequence[str]) -> bool:
+    """Whether a row is to be tried again by the next run: it failed, or earned nothing of what was asked for."""
+    return failed(row) or unpaid(row, methods)
 
 
 @dataclass
 class Tally:
-    """Counts over rows as they are stored."""
+    """Counts over rows as they are stored.
+
+    `failed` rows have a failure recorded on them; `unscored` ones have none, and yet earned none of the rewards asked for.
+    `lacking` counts rows by what the input gives nothing for.
+    """
 
     methods: Sequence[str]
     rows: int = 0
     failed: int = 0
+    unscored: int = 0
     claims: int = 0
     labels: Counter[str] = field(default_factory=Counter)
     outcomes: Counter[str] = field(default_factory=Counter)
     failures: Counter[str] = field(default_factory=Counter)
     reasons: dict[str, str] = field(default_factory=dict)  # the first message of each kind of failure
+    failed_rows: list[dict[str, str]] = field(default_factory=list)  # the first of them, each with its first failure
+    lacking: Counter[str] = field(default_factory=Counter)
     sums: Counter[str] = field(default_factory=Counter)
     paid: Counter[str] = field(default_factory=Counter)
     cost: Counter[str] = field(default_factory=lambda: Counter(asdict(Cost())))
@@ -40,11 +49,8 @@ class Tally:
     def add(self, row: Mapping[str, Any], paid_for: bool = True) -> None:
         """Count a row; `paid_for` if its judge calls were made by this command."""
         self.rows += 1
-        self.failed += failed(row, self.methods)
         self.claims += len(row["claims"])
-        for kind, message in _failures(row):
-            self.failures[kind] += 1
-            self.reasons.setdefault(kind, message)
+        self._failures(row)
         for verdict in row["verdicts"]:
             if verdict["label"] is not None and verdict["aspect"] in ("fact", "answer"):
                 (self.labels if verdict["aspect"] == "fact" else self.outcomes)[verdict["label"]] += 1
@@ -54,6 +60,17 @@ class Tally:
                 self.sums[name] += value
         if paid_for:
             self.cost.update(row["cost"])
+
+    def _failures(self, row: Mapping[str, Any]) -> None:
+        found = failures(row)
+        self.failed += bool(found)
+        self.unscored += not found and unpaid(row, self.methods)
+        self.lacking.update(lacking(row))
+        if found and len(self.failed_rows) < NAMED:
+            self.failed_rows.append({"id": row["id"], **{name: found[0][name] for name in ("stage", "kind", "message")}})
+        for kind, message in _by_check(row):
+            self.failures[kind] += 1
+            self.reasons.setdefault(kind, message)
 
     def summary(self) -> dict[str, Any]:
         rewards = {
@@ -67,16 +84,21 @@ class Tally:
         return {
             "rows": self.rows,
             "failed": self.failed,
+            "unscored": self.unscored,
+            "lacking": dict(self.lacking),
             "claims": self.claims,
             "labels": dict(self.labels),
             "outcomes": dict(self.outcomes),
             "failures": dict(self.failures),
             "reasons": dict(self.reasons),
+            "failed_rows": list(self.failed_rows),
             "rewards": rewards,
         }
 
 
-def _failures(row: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _by_check(row: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Stage and kind of everything that failed in a row, once each check, with its message."""
-    errors = [row["error"], *(verdict["error"] for verdict in row["verdicts"])]
-    return [(f"{error['stage']}: {error['kind']}", error["message"]) for error in errors if error is not None]
+    checked = [row["error"], *(verdict["error"] for verdict in row["verdicts"])]
+    found = [error for error in checked if error is not None and error["kind"] not in LACKING]
+    found += [error for error in failures(row) if error not in found]  # a reward's own
+    return [(f"{error['stage']}: {error['kind']}", error["message"]) for error in found]
