@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import Any
 from zlib import crc32
 
 from workbench.judge import Element
+from workbench.world import load_world
+from workbench.world.render import biography
 
 LABELS = {
     "verify": ("correct", "vague", "wrong"),
@@ -17,6 +20,16 @@ LABELS = {
     "checklist": ("consistent", "contradictory", "missing"),
     "reasoning": ("good", "poor"),
 }
+
+
+def world_rows(count: int, thinking: bool = False) -> list[dict[str, Any]]:
+    """Biographies of the world, true in all they say, asked for in the world's own words."""
+    world, rng = load_world(), random.Random(0)
+    rows = []
+    for number, question in enumerate(world.questions("test", ["biography"])[:count]):
+        text = biography(list(world.by[question.title].values()), "en", rng, "It")
+        rows.append({"id": number, "question": question.text, "response": f"<think>Hm?</think>{text}" if thinking else text})
+    return rows
 
 
 def pick(text: str, labels: Sequence[str]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import random
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,13 +12,11 @@ from typing import Any
 
 import pytest
 
-from tests.score_helpers import read, write
+from tests.score_helpers import read, world_rows, write
 from workbench.cli import main
 from workbench.score import Options, estimate_file, score_file
 from workbench.store import Store, iter_feedback, read_questions, table
 from workbench.types import WorkbenchError
-from workbench.world import load_world
-from workbench.world.render import biography
 
 Cli = Callable[..., tuple[int, str, str]]
 
@@ -45,16 +42,6 @@ def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
         return exit.value.code, out, err
 
     return call
-
-
-def world_rows(count: int, thinking: bool = False) -> list[dict[str, Any]]:
-    """Biographies of the world, true in all they say, asked for in the world's own words."""
-    world, rng = load_world(), random.Random(0)
-    rows = []
-    for number, question in enumerate(world.questions("test", ["biography"])[:count]):
-        text = biography(list(world.by[question.title].values()), "en", rng, "It")
-        rows.append({"id": number, "question": question.text, "response": f"<think>Hm?</think>{text}" if thinking else text})
-    return rows
 
 
 def options(folder: Path, rows: list[Any], **more: Any) -> Options:
@@ -141,6 +128,19 @@ def test_rows_without_what_the_method_needs_are_unscored_and_have_not_failed(tmp
     assert "unscored, without having failed: 2 of 2 rows (no gold answer 2)" in err
     code, _, err = cli(*command)
     assert code == 4 and "of 2 rows, 2 could not be scored" in err
+
+
+def test_what_pays_little_without_having_failed_is_told(tmp_path: Path, cli: Cli) -> None:
+    rows = world_rows(2)
+    rows[0]["response"] += " Glorbs zibble the quavering mumps."
+    source = write(tmp_path / "in.jsonl", rows)
+    command = ["score", "--in", source, "--judge", "world", "--method", "klcf", "--json", "--set", "klcf.w_check=0"]
+    _, out, err = cli(*command, "--out", tmp_path / "out.jsonl")
+    summary = json.loads(out)
+    assert (summary["unread"], summary["rewards"]["klcf"]["formless"]) == (1, 2)
+    assert "not in the closed world's grammar: 1 of the claims" in err and "form: klcf 2 of 2 rows" in err
+    _, out, err = cli(*command, "--set", "klcf.form=false", "--out", tmp_path / "free.jsonl")
+    assert json.loads(out)["rewards"]["klcf"]["formless"] == 0 and "paid for a broken" not in err
 
 
 def test_resuming_adds_only_what_is_missing(tmp_path: Path) -> None:

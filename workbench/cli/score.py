@@ -184,6 +184,17 @@ def _explain(summary: Mapping[str, Any], max_failed: float) -> None:
     counts: Mapping[str, int] = summary.get("failures", {})
     for kind in sorted(counts, key=lambda kind: -counts[kind])[:KINDS]:
         complain(f"{counts[kind]} × {kind}: {summary['reasons'][kind][:400]}")
+    if unread := summary.get("unread"):
+        complain(
+            f"not in the closed world's grammar: {unread} of the claims, in their own words and vague or wrong; "
+            "text that is not about this world needs --judge local or a URL"
+        )
+    paid: Mapping[str, Any] = summary.get("rewards", {})
+    if formless := {name: cell["formless"] for name, cell in paid.items() if cell.get("formless")}:
+        complain(
+            f"paid for a broken <think>…</think><answer>…</answer> form: {text(formless)} of {summary['rows']} rows; for a "
+            "policy that does not think, klcf has --set klcf.form=false"
+        )
     if summary.get("unscored"):
         why = f" ({text(summary['lacking'])})" if summary["lacking"] else ""
         complain(f"unscored, without having failed: {summary['unscored']} of {summary['rows']} rows{why}")

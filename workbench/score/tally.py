@@ -28,7 +28,8 @@ class Tally:
     """Counts over rows as they are stored.
 
     `failed` rows have a failure recorded on them; `unscored` ones have none, and yet earned none of the rewards asked for.
-    `lacking` counts rows by what the input gives nothing for.
+    `lacking` counts rows by what the input gives nothing for, `unread` the sentences that the world's grammar cannot read, and
+    `formless` by method the rows that are paid for a broken form.
     """
 
     methods: Sequence[str]
@@ -44,6 +45,8 @@ class Tally:
     lacking: Counter[str] = field(default_factory=Counter)
     sums: Counter[str] = field(default_factory=Counter)
     paid: Counter[str] = field(default_factory=Counter)
+    formless: Counter[str] = field(default_factory=Counter)
+    unread: int = 0
     cost: Counter[str] = field(default_factory=lambda: Counter(asdict(Cost())))
 
     def add(self, row: Mapping[str, Any], paid_for: bool = True) -> None:
@@ -52,12 +55,15 @@ class Tally:
         self.claims += len(row["claims"])
         self._failures(row)
         for verdict in row["verdicts"]:
+            self.unread += any("unparsed" in one for one in verdict["evidence"])
             if verdict["label"] is not None and verdict["aspect"] in ("fact", "answer"):
                 (self.labels if verdict["aspect"] == "fact" else self.outcomes)[verdict["label"]] += 1
         for name in self.methods:
-            if (value := row["rewards"].get(name, {}).get("value")) is not None:
+            reward = row["rewards"].get(name, {})
+            if (value := reward.get("value")) is not None:
                 self.paid[name] += 1
                 self.sums[name] += value
+                self.formless[name] += reward["parts"].get("format", 0) < 0
         if paid_for:
             self.cost.update(row["cost"])
 
@@ -78,6 +84,7 @@ class Tally:
                 "mean": round(self.sums[name] / self.paid[name], 6) if self.paid[name] else None,
                 "scored": self.paid[name],
                 "unscored": self.rows - self.paid[name],
+                "formless": self.formless[name],
             }
             for name in self.methods
         }
@@ -87,6 +94,7 @@ class Tally:
             "unscored": self.unscored,
             "lacking": dict(self.lacking),
             "claims": self.claims,
+            "unread": self.unread,
             "labels": dict(self.labels),
             "outcomes": dict(self.outcomes),
             "failures": dict(self.failures),
