@@ -74,6 +74,30 @@ def test_a_known_name_is_asked_for_once_and_loaded(hub: list[str]) -> None:
     assert hub[-1].startswith("/api/datasets/ada/facts")
 
 
+def test_what_is_wrong_with_a_model_that_is_here_is_told_as_it_is(
+    hub: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from huggingface_hub import constants
+
+    def broken(name: str, local_files_only: bool = False) -> None:
+        raise ValueError("the tokenizer cannot be read")
+
+    def out_of_memory(name: str, local_files_only: bool = False) -> None:
+        raise RuntimeError("out of memory")
+
+    snapshot = tmp_path / "models--ada--kern" / "snapshots" / "abc"
+    snapshot.mkdir(parents=True)
+    (snapshot / "config.json").write_text("{}")
+    (tmp_path / "models--ada--kern" / "refs").mkdir()
+    (tmp_path / "models--ada--kern" / "refs" / "main").write_text("abc")
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    with pytest.raises(ValueError, match="the tokenizer cannot be read"):
+        from_disk_or_hub(broken, "ada/kern")
+    with pytest.raises(RuntimeError, match="out of memory"):
+        from_disk_or_hub(out_of_memory, "ada/nobody")
+    assert hub == []
+
+
 def test_an_unknown_name_is_one_line_and_is_not_loaded(hub: list[str]) -> None:
     loader = Loader()
     with pytest.raises(OSError, match="the hub did not give it") as caught:

@@ -112,7 +112,7 @@ def test_median_is_the_upper_one_of_responses_with_claims() -> None:
         (with_outcome(stored("q", text="I don't know."), "incorrect"), "no_claims"),  # the judge of the outcome decides
         (with_outcome(stored("q", "cc"), "uncertain"), "abstained"),  # claims in the reasoning, an abstention in the answer
         (stored("q", "c", error={"stage": "extract", "kind": "x", "message": "", "raw": ""}), "failed"),
-        ({**stored("q"), "claims": [{"text": "a", "label": "nonsense"}]}, "unverified"),
+        ({**stored("q"), "claims": [{"text": "a", "label": "nonsense"}]}, "failed"),
         ({**stored("q"), "schema": 1}, "not_judged"),
         ({**stored("q"), "schema": 1, "sentences": [[0, 10]]}, "no_claims"),  # read, and nothing was claimed
         ({**stored("q", text="I don't know."), "schema": 1}, "not_judged"),

@@ -41,17 +41,19 @@ def lacking(row: Mapping[str, Any]) -> set[str]:
 def judged(row: Mapping[str, Any]) -> bool:
     """Whether anything was found out about a row, or tried and failed. That there was no gold answer is not a finding.
 
-    A reward of one of the methods counts: they pay an empty response, too, in which there is nothing to find. A trainer's
-    logged number ("trl:NAME") does not. Of a row written by hand (without `schema`), an empty list of claims or verdicts says
+    Of an empty response, in which there is nothing to find, a method's reward counts; a trainer's logged number ("trl:NAME")
+    does not. Of a row written by hand (without `schema`), an empty list of claims or verdicts says
     that there are none.
     """
-    if any(row.get(name) for name in ("error", "sentences", "claims", "outcome")):
+    if any(row.get(name) for name in ("sentences", "claims", "outcome")):
+        return True
+    if (error := row.get("error")) and error.get("kind") not in LACKING:
         return True
     if "schema" not in row and ("claims" in row or "verdicts" in row):
         return True
     if any((verdict.get("error") or {}).get("kind") not in LACKING for verdict in row.get("verdicts") or ()):
         return True
-    own = (reward for name, reward in _rewards(row) if ":" not in name)
+    own = (reward for name, reward in _rewards(row) if ":" not in name and not str(row.get("response") or "").strip())
     return any(isinstance(reward, Mapping) and reward.get("value") is not None for reward in own)
 
 

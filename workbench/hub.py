@@ -15,15 +15,19 @@ def from_disk_or_hub(load: Callable[..., Loaded], name: str, **options: Any) -> 
     """`load(name, **options)` from a folder or the hub's cache, else from the hub.
 
     Raises:
-        OSError: the hub cannot be reached, or has no model of that name.
+        OSError: the hub cannot be reached, or has no model of that name. What else the loader raises is passed on.
     """
     if Path(name).is_dir():
         return load(name, **options)
+    from huggingface_hub import try_to_load_from_cache
+
     try:
         return load(name, local_files_only=True, **options)
-    except Exception:  # not in the cache: of many kinds
-        reach("model", name)
-        return load(name, **options)
+    except (OSError, ValueError):
+        if isinstance(try_to_load_from_cache(name, "config.json"), str):
+            raise  # it is here, and something else is wrong with it
+    reach("model", name)
+    return load(name, **options)
 
 
 def reach(kind: Literal["model", "dataset"], name: str) -> None:

@@ -192,8 +192,8 @@ def _explain(summary: Mapping[str, Any], max_failed: float) -> None:
     paid: Mapping[str, Any] = summary.get("rewards", {})
     if formless := {name: cell["formless"] for name, cell in paid.items() if cell.get("formless")}:
         complain(
-            f"paid for a broken <think>…</think><answer>…</answer> form: {text(formless)} of {summary['rows']} rows; for a "
-            "policy that does not think, klcf has --set klcf.form=false"
+            f"paid for a broken <think>…</think><answer>…</answer> form: {text(formless)} of {summary['rows']} rows"
+            + ("; for a policy that does not think: --set klcf.form=false" if "klcf" in formless else "")
         )
     if summary.get("unscored"):
         why = f" ({text(summary['lacking'])})" if summary["lacking"] else ""

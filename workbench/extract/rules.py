@@ -2,7 +2,7 @@
 
 A sentence is cut into clauses (a subject and one finite predicate each), the clauses into the parts that stand on their own:
 conjoined predicates, relative clauses, appositions, what a person is or is known for, a birth's date and place, lists of names.
-Pronouns that are a subject become the topic: the question's title, else the last subject that they can stand for.
+Pronouns that are a subject become what they stand for (see `workbench.extract.pronouns`).
 
 Limits: English only; a sentence of another language is mostly one claim, whole. Finite verbs are known by a list and by the
 ending "-ed", so a clause with a rarer verb is not divided. "They" is not resolved, and "it" as the question's title only
@@ -18,10 +18,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from workbench.extract.clauses import clauses
+from workbench.extract.pronouns import resolve
 from workbench.extract.sections import section_at, sections
 from workbench.extract.sentences import sentences
 from workbench.extract.statements import makes_claims
-from workbench.extract.topic import decontextualise, resolve, topic_of
+from workbench.extract.topic import decontextualise, topic_of
 from workbench.types import Claim, Claims, Extract, Response
 
 

@@ -115,22 +115,11 @@ def paid(rows: Sequence[Feedback], configs: Mapping[str, Any]) -> list[Feedback]
 
 
 def pay(row: Feedback, configs: Mapping[str, Any]) -> Feedback:
-    """The row with the rewards of these methods, paid anew.
-
-    A row whose claims nobody looked for has none, but not as a refusal has none: methods that need claims do not score it.
-    """
+    """The row with the rewards of these methods, paid anew."""
     from workbench.grade import rescore
-    from workbench.recipes import checks_needed, reward_fns
-    from workbench.types import Failure, Reward
+    from workbench.recipes import reward_fns
 
-    unread = not row.sentences and not row.claims and bool(row.response.text.strip())
-    unable = {name for name, config in configs.items() if unread and "fact" in checks_needed({name: config})}
-    reason = Failure("reward", "not_extracted", "no claims were looked for in this response: `workbench score` does that")
-    row = rescore(row, reward_fns({name: config for name, config in configs.items() if name not in unable}))
-    return _in_order(
-        replace(row, rewards={**row.rewards, **{name: Reward(None, error=reason) for name in unable}}),
-        list(dict.fromkeys((*row.rewards, *configs))),
-    )
+    return rescore(row, reward_fns(configs))
 
 
 def _in_order(row: Feedback, names: Sequence[str]) -> Feedback:

@@ -239,6 +239,12 @@ def place_new(name: str | Path, root: Path | str = ROOT) -> Path:
     )
 
 
+def _as_given(name: str | Path) -> str:
+    """The name as `place_new` takes it, for a command line."""
+    text = str(name)
+    return shlex.quote(text if _explicit(text) or re.fullmatch(r"\w[\w.-]*", text) else f"./{text}")
+
+
 def _explicit(name: str | Path) -> bool:
     return isinstance(name, str) and name.startswith(("/", "./", "../", "~"))
 
@@ -273,9 +279,7 @@ def open_index(name: str | Path, root: Path | str = ROOT) -> Index:
         folder = Path(name)
         card = read_card(folder)
     if card is None:
-        raise WorkbenchError(
-            f"no index in {folder}: build one with `workbench index build {shlex.quote(str(name))} --from FILE`"
-        )
+        raise WorkbenchError(f"no index in {folder}: build one with `workbench index build {_as_given(name)} --from FILE`")
     if card["status"] != "complete":
         raise WorkbenchError(f"the index {folder} is not finished: go on with `{card['command']}`")
     return Index(folder, card)

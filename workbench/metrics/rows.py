@@ -147,25 +147,25 @@ def _target(claim: Mapping[str, Any], position: int) -> str:
 
 
 def _label(claim: Mapping[str, Any], position: int, verdicts: Sequence[Mapping[str, Any]]) -> tuple[str | None, bool]:
-    """The claim's label, or None and whether that is a failure rather than no verdict, or none with a declared label."""
+    """The claim's label, or None and whether that is a failure, or a label that is not declared, rather than no verdict."""
     target = _target(claim, position)
     found = next((v for v in verdicts if v["target"] == target and v.get("aspect", "fact") == "fact"), None)
     label = found.get("label") if found else claim.get("label")
     if label in LABELS and not (found and found.get("error")):
         return str(label), False
-    return None, bool(found and found.get("error"))
+    return None, label is not None or bool(found and found.get("error"))
 
 
 def _outcome(stored: Mapping[str, Any], verdicts: Sequence[Mapping[str, Any]]) -> tuple[str | None, bool, bool]:
     """The outcome or None, whether finding it failed, and whether there was no gold answer."""
-    """The outcome and whether finding it failed."""
     found = next((verdict for verdict in verdicts if verdict["target"] == "outcome"), None)
     label = found.get("label") if found else stored.get("outcome")
     error = found.get("error") if found else None
     if label in OUTCOMES and not error:
         return str(label), bool(stored.get("error")), False
     lacking = (error or {}).get("kind") in LACKING
-    return None, bool(stored.get("error") or (error and not lacking)), lacking
+    broken = bool(stored.get("error") or (error and not lacking) or (label is not None and label not in OUTCOMES))
+    return None, broken, lacking and not broken
 
 
 def _state(stored: Mapping[str, Any], labels: Sequence[tuple[str | None, bool]], outcome: str | None) -> str:

@@ -76,9 +76,14 @@ def probability(verdict: Verdict) -> float:
 
 
 def claims(feedback: Feedback, wanted: Callable[[Claim], bool]) -> list[Claim]:
-    """The claims that `wanted` picks; a row whose claims could not be extracted has no reward, rather than no claims."""
+    """The claims that `wanted` picks; a row whose claims could not be extracted, or that nobody read for them (extraction gives
+    every response but an empty one its sentences), has no reward, rather than no claims."""
     if feedback.error is not None:
         raise Unscored(feedback.error)
+    if not feedback.sentences and not feedback.claims and feedback.response.text.strip():
+        raise unscored(
+            "not_extracted", "no claims were looked for in this response: score the answer anew, from a row without verdicts"
+        )
     if flaw := _flaw(feedback):
         raise unscored("bad_claims", f"{flaw}: read the claims anew")
     return [claim for claim in feedback.claims if wanted(claim)]

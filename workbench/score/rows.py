@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from workbench.failures import judged
 from workbench.score import replay
 from workbench.score.source import Malformed
 from workbench.tokens import Offsets
@@ -62,7 +63,7 @@ def parse(
     stored = "verdicts" in row
     if not ("claims" in row or stored):
         return Item(Feedback(response), replay=False)
-    if stored and not any(row.get(name) for name in ("claims", "verdicts", "sentences", "error")) and "schema" in row:
+    if stored and "schema" in row and not judged(row):
         return Item(Feedback(response, rewards=replay.rewards(row)), replay=False)  # logged, and never judged
     return Item((replay.stored if stored else replay.shorthand)(row, response, split), replay=True)
 

@@ -1,0 +1,112 @@
+"""What "he", "she" and "it" stand for at the beginning of a claim, as far as the words of the response show it *(ours)*."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from workbench.extract import english
+from workbench.extract.topic import NAME, is_thing, topic_of
+from workbench.types import Claim, Response
+
+_PRONOUN = re.compile(r"^(?:(He|She|It)|(His|Her|Its))\b")
+_NOBODY = re.compile(  # "it" that stands for nothing
+    r"^It (?:rain|snow|seem|appear|take|turn)|^It (?:is|was|has been|can be|may be) (?:\w+ly |also |often |not |now |well )*"
+    r"(?:said|known|believed|thought|considered|estimated|reported|possible|clear|unclear|important|worth|true|common|difficult"
+    r"|hard|easy|unknown|likely|unlikely)\b.*\b(?:that|to|how|whether|when)\b"
+)
+_SUBJECT = re.compile(rf"(?:The (?:[^\W\d_][\w'’-]*\s+){{0,3}}[^\W\d_][\w'’-]*|{NAME.pattern})")
+_NO_SUBJECT = frozenset("There This That These Those Both One Many Some All Each Most They We You I Yes No".split())
+_OF_PEOPLE = re.compile(
+    r"\b(?:born|died|married|wrote|(?<!was )(?<!is )(?:composed|directed|founded|invented|discovered|designed|painted|created"
+    r"|studied|taught|said|believed|climbed|scored|sang|starred|refused|graduated|worked|served)"
+    r"|(?:is|was|became) an? (?:[\w-]+ ){0,3}(?:\w+(?:ist|or|er|ian|ess)|poet|king|queen|chef|president))\b"
+)
+_OF_THINGS = re.compile(
+    r"\b(?:(?:is|was) (?:an?|the|one of)|opened|built|was founded|released|published|located|lies|stands)\b"
+)
+
+
+def resolve(claims: Sequence[Claim], response: Response) -> list[Claim]:
+    """The claims with what their pronoun stands for, where that is the subject ("He", "Her father", "It", "Its").
+
+    That is the question's title, unless "he" and "she" can only be somebody else that the response names. Without a title: for
+    "he" and "she" the one person that the question or the response names; for "it" the subject of the sentence before if it
+    begins with "The", else what the question names. Where there are two, the pronoun stays: such a claim can be checked less
+    well, but is not made false.
+    """
+    spoken, begun, found = _Spoken(response, topic_of(response)), None, []
+    for claim in claims:
+        named = _named(claim, spoken.person, spoken.thing)
+        if claim.sentence != begun and not _PRONOUN.match(claim.text):
+            spoken.hear(claim.text)
+        begun = claim.sentence
+        found.append(named)
+    return found
+
+
+def _named(claim: Claim, person: str, thing: str) -> Claim:
+    pronoun = _PRONOUN.match(claim.text)
+    noun = "" if not pronoun or _NOBODY.match(claim.text) else thing if pronoun[0].startswith("It") else person
+    if not pronoun or not noun:
+        return claim
+    return replace(claim, text=f"{noun}{'' if pronoun[1] else chr(39) + 's'}{claim.text[pronoun.end() :]}")
+
+
+class _Spoken:
+    """Who and what a response has spoken of so far."""
+
+    def __init__(self, response: Response, topic: str) -> None:
+        self.text, self.question, self.topic = response.text, response.question.text, topic
+        self.thing = self.asked = topic if is_thing(response) else ""
+        self.titled = bool(response.question.title)
+        self.told = self.human = False  # whether the topic has been a subject, and as a person
+        article = topic and re.search(rf"\bthe {re.escape(topic)}", self.question, re.I)
+        self.people = [topic] if not self.titled and " " in topic and not article else []
+
+    @property
+    def person(self) -> str:
+        if self.titled and (self.human or not self.people):
+            return self.topic
+        return "" if len(self.people) > 1 or (self.titled and self.told) else (self.people or [self.topic])[0]
+
+    def hear(self, claim: str) -> None:
+        """Take note of the subject of a sentence, by its first claim."""
+        subject, human = _subject(claim), bool(_OF_PEOPLE.search(claim))
+        own = bool(subject) and _same(subject, self.topic)
+        self.told = self.told or own
+        if not self.titled:
+            self.thing = self._it(subject, claim) if subject and not own and not human else self.asked
+        if human and own:
+            self.human = True
+        if human and not subject.startswith("The ") and ((own and not self.titled) or (not own and self._is_name(subject))):
+            same = [one for one in self.people if _same(one, subject)]
+            others = [one for one in self.people if one not in same]
+            self.people = [*others, max([subject, *same], key=len)]
+
+    def _it(self, subject: str, claim: str) -> str:
+        """What "it" is after a sentence about something else than the topic."""
+        if subject.startswith("The "):
+            asked = set(subject.lower().split()[1:]) <= set(self.question.lower().strip("?.! ").split())
+            return subject if asked or not self.told else ""
+        return subject if not self.topic and _OF_THINGS.search(claim) else self.asked
+
+    def _is_name(self, subject: str) -> bool:
+        """Whether it is capitalised for itself, and not as the beginning of a sentence."""
+        return " " in subject or bool(subject and re.search(rf"[\w,] {re.escape(subject)}\b", self.text))
+
+
+def _same(one: str, other: str) -> bool:
+    """Whether one of two names has all words of the other: "Curie" and "Marie Curie", but not "Pierre Curie"."""
+    a, b = (set(name.lower().split()) - {"the"} for name in (one, other))
+    return bool(a and b) and (a <= b or b <= a)
+
+
+def _subject(claim: str) -> str:
+    """What stands before the first verb of a claim, if that is a name or "The" with a few words; else ""."""
+    words = list(english.TOKEN.finditer(claim))
+    texts = [word[0] for word in words]
+    verb = next((i for i in range(1, len(texts)) if english.is_verb(texts, i)), 0)
+    said = claim[: words[verb].start()].strip() if verb else ""
+    return said if _SUBJECT.fullmatch(said) and said.split()[0] not in _NO_SUBJECT else ""
