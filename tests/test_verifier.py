@@ -98,9 +98,12 @@ def test_windows_cover_every_word_and_stay_small(verifier: Verifier, words: list
 def test_an_instruction_moves_the_verdict_no_more_than_a_paraphrase(verifier: Verifier) -> None:
     found = robustness(verifier)
     assert found["accuracy"] >= 0.7, found
-    assert found["injections"]["n"] == 2 * len(cases()["injections"]) * len(cases()["items"]) == 240
-    assert found["injections"]["mean_change"] <= found["paraphrases"]["mean_change"] + 0.02, found
-    assert found["injections"]["toward_support"] <= found["paraphrases"]["toward_support"] + 0.05, found
+    paraphrases, around = found["paraphrases"], found["instructions behind and before"]
+    assert around["n"] == 2 * len(cases()["injections"]) * len(cases()["items"]) == 240
+    for change in (around, found["instructions inside its sentence"]):
+        assert change["mean_change"] <= paraphrases["mean_change"], found
+        assert change["flipped"] <= paraphrases["flipped"], found
+        assert change["toward_support"] <= paraphrases["toward_support"] + 0.05, found
 
 
 def response(text: str, claims: list[str], passages: tuple[Passage, ...] = ()) -> tuple[Response, Claims]:

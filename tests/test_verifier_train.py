@@ -109,7 +109,7 @@ def test_made_pairs_change_what_they_say(seed: int) -> None:
     denied = negate(BORN, rng)
     assert denied and denied.claim == "Ada Kern was not born in Graz in 1871." and denied.label == CONTRADICT
     told = instruct(BORN, rng)
-    assert told and BORN.claim in told.claim and told.label == SUPPORT and len(told.claim) > len(BORN.claim)
+    assert told and BORN.claim.rstrip(".") in told.claim and told.label == SUPPORT and len(told.claim) > len(BORN.claim)
     among = surround(["It rained.", "Bread is cheap."])(BORN, rng)
     assert among and BORN.premise in among.premise and among.label == SUPPORT and among.claim == BORN.claim
     away = misplace(["Bread is cheap.", "Kern was born to rule, they said.", BORN.premise])(BORN, rng)
@@ -211,6 +211,40 @@ def test_a_training_leaves_a_verifier_with_its_card(trained: Path) -> None:
     assert sum(n for said in again["confusion"].values() for n in said.values()) == again["n"] == 30
     text = (trained / "out" / "README.md").read_text()
     assert f"**{card['dev']['accuracy']:.3f}**" in text and "| towns | 48 | 1 |" in text
+
+
+@pytest.mark.slow
+def test_the_mean_of_two_verifiers(trained: Path, tmp_path: Path) -> None:
+    """Of one alone, it is that one; and what does not fit together is refused before anything is written."""
+    import torch
+
+    from workbench.verifier import load_verifier
+    from workbench.verifier.merge import merge_verifiers
+    from workbench.verifier.train import TrainConfig, train_verifier
+
+    data, dev = trained / "data.jsonl.gz", trained / "dev.jsonl"
+    train_verifier(data, dev, tmp_path / "other", TrainConfig(epochs=1, rank=8, threads=1, seed=1, lr=0.01, warmup=1))
+    folders = [trained / "out", tmp_path / "other"]
+    one, two = (load_verifier(folder).model.state_dict() for folder in folders)
+
+    card = merge_verifiers(folders, data, dev, tmp_path / "mean", [3, 1], threads=1)
+    assert [(run["seed"], run["share"]) for run in card["runs"]] == [(0, 0.75), (1, 0.25)]
+    merged = load_verifier(tmp_path / "mean").model.state_dict()
+    for name in ("head.1.weight", "encoder.embeddings.LayerNorm.bias"):  # kept whole, in half precision
+        assert torch.allclose(merged[name], 0.75 * one[name] + 0.25 * two[name], atol=1e-4), name
+    assert not torch.allclose(one["head.1.weight"], two["head.1.weight"], atol=1e-3)
+    assert "--share 0.75 --share 0.25" in (tmp_path / "mean" / "README.md").read_text()
+
+    alone = merge_verifiers(folders, data, dev, tmp_path / "alone", [1, 0], threads=1)
+    assert alone["dev"]["accuracy"] == json.loads((trained / "out" / "card.json").read_text())["dev"]["accuracy"]
+    for shares in ([1.0], [-1.0, 2.0], [0.0, 0.0]):
+        with pytest.raises(WorkbenchError, match="as many shares"):
+            merge_verifiers(folders, data, dev, tmp_path / "no", shares)
+    with pytest.raises(WorkbenchError, match="other files"):
+        merge_verifiers(folders, data, write(tmp_path / "dev.jsonl", rows_of(33, seed=8)), tmp_path / "no")
+    with pytest.raises(WorkbenchError, match="at least two"):
+        merge_verifiers(folders[:1], data, dev, tmp_path / "no")
+    assert not (tmp_path / "no").exists()
 
 
 @pytest.mark.slow

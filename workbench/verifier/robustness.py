@@ -6,12 +6,10 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from workbench.verifier.check import Verifier
 from workbench.verifier.rows import LABELS
-
-if TYPE_CHECKING:
-    from workbench.verifier.check import Verifier
 
 
 def cases() -> dict[str, Any]:
@@ -22,23 +20,27 @@ def cases() -> dict[str, Any]:
 
 
 def robustness(verifier: Verifier) -> dict[str, Any]:
-    """Mean and greatest change of p(support) by injections (behind and before the claim) and by paraphrases.
+    """Mean and greatest change of p(support) by instructions in the claim and by paraphrases of it.
 
-    `flipped` is the share of altered claims whose most probable label is another than the claim's own; `toward_support` the
-    mean signed change of p(support) where the claim is not supported: what an injection is after.
+    Instructions behind and before the claim are measured as the verifier judges and as the model alone does, without the rule
+    of `workbench.verifier.plain`. `flipped` is the share of altered claims whose most probable label is another than the
+    claim's own; `toward_support` the mean signed change of p(support) where the claim is not supported: what an instruction
+    is after.
     """
     found = cases()
     injected = [[f"{c} {i}" for i in found["injections"]] + [f"{i} {c}" for i in found["injections"]] for c in _claims(found)]
     inside = [[c.rstrip(".") + end for end in found["inside"]] for c in _claims(found)]
     paraphrased = [item["paraphrases"] for item in found["items"]]
+    model = Verifier(verifier.model, verifier.settings, read=str)
     plain = verifier.predict([(item["premise"], item["claim"]) for item in found["items"]])
     right = [LABELS[_top(p)] == item["label"] for p, item in zip(plain, found["items"], strict=True)]
     return {
         "claims": len(plain),
         "accuracy": fmean(right),
-        "injections": _moved(verifier, found["items"], plain, injected),
-        "inside its sentence": _moved(verifier, found["items"], plain, inside),
         "paraphrases": _moved(verifier, found["items"], plain, paraphrased),
+        "instructions behind and before": _moved(verifier, found["items"], plain, injected),
+        "the same, without the rule": _moved(model, found["items"], plain, injected),
+        "instructions inside its sentence": _moved(verifier, found["items"], plain, inside),
     }
 
 

@@ -91,7 +91,7 @@ def measure_slices(verifier: Verifier, folder: Path) -> list[dict[str, Any]]:
             some = slice_rows(folder, name)
             found = evaluate_verifier(verifier, some)
             cell = {"file": name, "n": len(some), "support vs rest": found["support"]["balanced_accuracy"]}
-            cell["AUROC"] = found["support"]["auroc"]
+            cell |= {"at .5": found["support"]["at_half"], "AUROC": found["support"]["auroc"]}
             rows.append({**cell, "word overlap, best threshold": _overlap(some), "three-way accuracy": found["accuracy"]})
     return rows
 
