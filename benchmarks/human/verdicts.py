@@ -43,17 +43,21 @@ class DataSet:
 
 def from_rows(name: str, group: Callable[[Row], str]) -> Callable[[Path], list[Pair]]:
     """A file that `workbench.verifier.slices` reads."""
-    return lambda folder: [Pair(row.claim, (row.premise,), row.label, group(row)) for row in slice_rows(folder, name)]
+    return lambda folder: pairs(slice_rows(folder, name), group)
+
+
+def pairs(rows: Sequence[Row], group: Callable[[Row], str]) -> list[Pair]:
+    return [Pair(row.claim, (row.premise,), row.label, group(row)) for row in rows]
 
 
 def fool_me_twice_retrieved(folder: Path) -> list[Pair]:
     """The gold evidence among the other extracts of the page that the authors' retrieval gave."""
-    pairs = []
+    found = []
     for row in json_lines(folder / "fool_me_twice" / "dev.jsonl"):
         texts = dict.fromkeys(piece["text"] for piece in [*row["retrieved_evidence"], *row["gold_evidence"]])
         passages = tuple(Passage(str(n), row["wikipedia_page"], text) for n, text in enumerate(texts))
-        pairs.append(Pair(row["text"], passages, 0 if row["label"] == "SUPPORTS" else 1, row["wikipedia_page"]))
-    return pairs
+        found.append(Pair(row["text"], passages, 0 if row["label"] == "SUPPORTS" else 1, row["wikipedia_page"]))
+    return found
 
 
 def factcheck_claims(folder: Path) -> list[Pair]:
@@ -93,20 +97,20 @@ SETS: dict[str, DataSet] = {
 }
 
 
-def measure(pairs: Sequence[Pair], verifier: Remembered, tuned: float, seed: int) -> tuple[dict[str, Any], list, list]:
+def measure(given: Sequence[Pair], verifier: Remembered, tuned: float, seed: int) -> tuple[dict[str, Any], list, list]:
     """Supported against all else by p(support) ≥ the verifier's `split`, which was chosen on its dev rows; also by
     p(support) ≥ .5 and by the label that a user sees. Three-way where all three classes occur.
 
     Also gives p(support) and whether people say supported, for each pair.
     """
-    checks = verifier.check_all([(pair.claim, pair.passages) for pair in pairs])
-    label = np.array([pair.label for pair in pairs])
+    checks = verifier.check_all([(pair.claim, pair.passages) for pair in given])
+    label = np.array([pair.label for pair in given])
     triples = np.array([(check.support, check.contradict, check.neutral) for check in checks])
-    groups = [pair.group for pair in pairs]
+    groups = [pair.group for pair in given]
     gold, p = label == 0, triples[:, 0]
     said = p >= verifier.settings.split
     correct = np.array([verifier.label(check) == "correct" for check in checks])
-    shared = np.array([overlap(pair.claim, pair.passages) for pair in pairs])
+    shared = np.array([overlap(pair.claim, pair.passages) for pair in given])
     thresholds = {"fixed": FIXED, "tuned_on_nli_dev": tuned}
     rivals = {name: stats.balanced(gold, shared >= at, np.ones(len(gold))) for name, at in thresholds.items()}
     best = shared >= thresholds[max(rivals, key=lambda name: rivals[name])]
@@ -116,7 +120,7 @@ def measure(pairs: Sequence[Pair], verifier: Remembered, tuned: float, seed: int
 
     by_p, by_overlap = stats.auroc(gold, p), stats.auroc(gold, shared)
     found: dict[str, Any] = {
-        "n": len(pairs),
+        "n": len(given),
         "groups": len(set(groups)),
         "labels": {name: int((label == number).sum()) for number, name in enumerate(LABELS)},
         "balanced_accuracy": told(partial(stats.balanced, gold, said)),
