@@ -187,7 +187,7 @@ def test_nothing_is_ever_nan(rows: list[dict[str, Any]], tmp_path: Path) -> None
     cells = [cell for cell in found.values() if isinstance(cell, dict) and "value" in cell]
     assert len(cells) == 20
     for cell in (*cells, *found["paired"].values()):
-        undefined = [cell[key] is None for key in cell if key != "reason"]
+        undefined = [cell[key] is None for key in cell if key not in ("reason", "n")]
         assert all(undefined) == any(undefined) == ("reason" in cell)
     if not any(row["claims"] for row in rows):
         assert all(found[name]["value"] is None for name in CLAIM_KEYS)
@@ -221,7 +221,7 @@ def test_paired_difference_on_common_questions(tmp_path: Path) -> None:
     b = file(tmp_path / "b.jsonl", [stored(f"q{i}", "cw") for i in range(8)] + [stored("only-b", "ww")])
     found = compare_files(a, b, resamples=400)
     assert found["common"] == 8
-    assert found["paired"]["factscore"] == {"diff": 0.5, "low": 0.5, "high": 0.5, "p": 2 / 2**8}  # the floor of a sign test
+    assert found["paired"]["factscore"] == {"diff": 0.5, "low": 0.5, "high": 0.5, "p": 2 / 2**8, "n": 8}  # the floor of a sign test
     assert found["paired"]["incorrect"]["diff"] == -1
     assert found["other"]["factscore"]["value"] == pytest.approx(4 / 9)
     assert found["paired"]["accuracy"]["reason"] == "undefined in one of the files on their common questions"
@@ -237,7 +237,16 @@ def test_paired_tests_are_antisymmetric_and_blind_to_nothing() -> None:
         assert one[name]["diff"] == pytest.approx(-two[name]["diff"])
         assert (one[name]["low"], one[name]["p"]) == (pytest.approx(-two[name]["high"]), pytest.approx(two[name]["p"]))
         same = compare(a, a, settings)["paired"][name]
-        assert same == {"diff": 0, "low": 0, "high": 0, "p": 1}
+        assert same == {"diff": 0, "low": 0, "high": 0, "p": 1, "n": same["n"]}
+
+
+def test_what_failed_or_abstained_on_one_side_does_not_count_on_the_other(tmp_path: Path) -> None:
+    a = file(tmp_path / "a.jsonl", [stored("1", "cc"), stored("2", "cf"), stored("3", text="I don't know."), stored("4", "cw")])
+    b = file(tmp_path / "b.jsonl", [stored("1", "cw"), stored("2", "ww"), stored("3", "ww"), stored("4", "cc")])
+    found = compare_files(a, b, **FAST)
+    assert (found["factscore"]["value"], found["other"]["factscore"]["value"]) == (0.75, 0.375)
+    assert (found["paired"]["factscore"]["diff"], found["paired"]["factscore"]["n"]) == (0.0, 2)  # questions 1 and 4
+    assert found["paired"]["responded"]["n"] == 3  # an abstention is an answer to whether it responds
 
 
 def test_one_question_proves_nothing(tmp_path: Path) -> None:

@@ -86,14 +86,14 @@ def _print(result: Mapping[str, Any]) -> None:
     other, tests = result.get("other", {}), result.get("paired", {})
     names = [name for name, cell in result.items() if isinstance(cell, Mapping) and "value" in cell]
     title = f"{result['n']} responses to {result['questions']} questions; VeriScore's K is {text(result['veriscore_k'])}"
-    columns = ("metric", "value", "other", "difference [95%]", "p") if other else ("metric", "value [95%]")
+    columns = ("metric", "value", "other", "difference [95%]", "p", "n") if other else ("metric", "value [95%]")
     rows: list[tuple[str, ...]] = []
     for name in names:
         if other:
             test = tests.get(name, {})
             p = ABSENT if test.get("p") is None else f"{test['p']:.3f}"
             values = (_value(result[name]), _value(other.get(name, {})))
-            rows.append((name, *values, _value(test, "diff") + _interval(test), p))
+            rows.append((name, *values, _value(test, "diff") + _interval(test), p, text(test.get("n"))))
         else:
             rows.append((name, _value(result[name]) + _interval(result[name])))
     print_table(title, columns, rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from workbench.metrics.confidence import Ranked, areas
@@ -76,7 +76,8 @@ def intervals(sums: Sums, answers: Ranked, resamples: int, seed: int) -> dict[st
 
 
 def paired(a: tuple[Sums, Ranked], b: tuple[Sums, Ranked], resamples: int, seed: int) -> dict[str, dict[str, float | None]]:
-    """`{diff, low, high, p}` of each metric, a minus b; both hold the same questions, which are drawn together.
+    """`{diff, low, high, p, n}` of each metric, a minus b, on the n questions that define it on both sides; both sides hold the
+    same questions, which are drawn together.
 
     `p` is two-sided: twice the share of resamples on the far side of 0, at least 2/(resamples + 1), and at least 2/2^n, the
     smallest that an exact sign test of the n questions that define the metric on both sides could give *(ours)*: resampling
@@ -87,15 +88,18 @@ def paired(a: tuple[Sums, Ranked], b: tuple[Sums, Ranked], resamples: int, seed:
     assert a[0].questions == b[0].questions, (len(a[0].questions), len(b[0].questions))
     names = (*a[0].names, *AREAS)
     if not a[0].questions:
-        return {name: {"diff": None, "low": None, "high": None, "p": None} for name in names}
+        return {name: {"diff": None, "low": None, "high": None, "p": None, "n": 0} for name in names}
+    both_QM = (a[0].bottom_QM > 0) & (b[0].bottom_QM > 0)
+    both_M = [*both_QM.sum(axis=0).tolist(), *[len({*a[1].questions} & {*b[1].questions})] * len(AREAS)]
+    a, b = (
+        (replace(side, top_QM=side.top_QM * both_QM, bottom_QM=side.bottom_QM * both_QM), ranked) for side, ranked in (a, b)
+    )
     diffs = (evaluate(*a) - evaluate(*b))[0]
     pieces = draws(len(a[0].questions), max(len(a[1].right), len(b[1].right)), resamples, seed)
     drawn_RM = np.concatenate([evaluate(*a, weights_RQ) - evaluate(*b, weights_RQ) for weights_RQ in pieces])
-    both_M = ((a[0].bottom_QM > 0) & (b[0].bottom_QM > 0)).sum(axis=0).tolist()
-    both_M += [len({*a[1].questions} & {*b[1].questions})] * len(AREAS)
     return {
         name: {"diff": number(diffs[i]), **_percentiles(drawn_RM[:, i], diffs[i])}
-        | {"p": _p_value(drawn_RM[:, i], diffs[i], both_M[i])}
+        | {"p": _p_value(drawn_RM[:, i], diffs[i], both_M[i]), "n": both_M[i]}
         for i, name in enumerate(names)
     }
 

@@ -136,7 +136,8 @@ def summarise(rows: Sequence[Row], settings: Settings | None = None) -> dict[str
 
 
 def compare(rows: Sequence[Row], others: Sequence[Row], settings: Settings) -> dict[str, Any]:
-    """`{common, paired: {metric: {diff, low, high, p}}}` on the questions that both files have."""
+    """`{common, paired: {metric: {diff, low, high, p, n}}}`: each metric on the n questions that define it in both files, so
+    that a row that failed or abstained on one side does not count on the other."""
     common = {row.question_id for row in rows} & {row.question_id for row in others}
     sides = []
     for side in (rows, others):
