@@ -45,6 +45,9 @@ DIVIDED = [
     ("I think he was born in Vetra.", ["Toma Ardel was born in Vetra."]),
     ("Perhaps he may be a baker.", ["Toma Ardel may be a baker."]),
     ("He won.[1]", ["Toma Ardel won."]),
+    ("It was built between 1887 and 1889.", ["Toma Ardel was built between 1887 and 1889."]),
+    ("He wrote Pride and Prejudice.", ["Toma Ardel wrote Pride and Prejudice."]),
+    ("He met Anna and Bob.", ["Toma Ardel met Anna.", "Toma Ardel met Bob."]),
     ("他是画家。", ["他是画家。"]),
 ]  # fmt: skip
 
@@ -97,6 +100,9 @@ PRONOUNS = [  # question, response, its last claim
     ("Who is Mira Bolt?", "Bolt was born in Vetra. She won.", "Mira Bolt won."),
     ("When was Bolt born?", "He was born in 1879.", "Bolt was born in 1879."),
     ("Who?", "The book was a success. He wrote it.", "He wrote it."),
+    ("Who?", "Toma Ardel married Mira Bolt. She was a baker.", "She was a baker."),
+    ("Who?", "Toma Ardel was a baker. He married Mira Bolt. He won.", "Toma Ardel won."),
+    ("Who?", "Mira Bolt was a baker. She won. Her husband was Bo Ardel. He lost.", "He lost."),
 ]
 
 
@@ -113,6 +119,7 @@ def test_without_a_title_a_pronoun_is_what_the_words_show_it_to_be(question: str
         ("Rain", "Rain is a film. Mira Bolt directed it. She was born in Vetra.", "She was born in Vetra."),
         ("Mira Bolt", "Mira Bolt is a painter. Bo Bolt taught physics. She won.", "Mira Bolt won."),
         ("Mira Bolt", "Her father is Bo Bolt, a baker. She won.", "Mira Bolt won."),
+        ("Mira Bolt", "Mira Bolt was a baker. Bo Ardel was her husband. He won.", "He won."),
     ],
 )
 def test_with_a_title_a_pronoun_is_the_title_unless_it_can_only_be_another(title: str, text: str, expected: str) -> None:
@@ -129,7 +136,7 @@ def test_decontextualised_claims_name_the_topic_everywhere() -> None:
 
 
 def test_code_headings_and_plans_are_not_taken_apart() -> None:
-    text = "[Outline] He won. [Answer]\n```\nHe ran. He won.\n```\nHe lost."
+    text = "[Outline] He won. [Answer]\n```\nHe ran. He won.\n```\n## Career\n| year | prize |\nHe lost."
     assert [c.text for c in extract(text).claims] == ["Toma Ardel lost."]
 
 

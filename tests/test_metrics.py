@@ -221,7 +221,7 @@ def test_paired_difference_on_common_questions(tmp_path: Path) -> None:
     b = file(tmp_path / "b.jsonl", [stored(f"q{i}", "cw") for i in range(8)] + [stored("only-b", "ww")])
     found = compare_files(a, b, resamples=400)
     assert found["common"] == 8
-    assert found["paired"]["factscore"] == {"diff": 0.5, "low": 0.5, "high": 0.5, "p": 2 / 2**8, "n": 8}  # the floor of a sign test
+    assert found["paired"]["factscore"] == {"diff": 0.5, "low": 0.5, "high": 0.5, "p": 2 / 2**8, "n": 8}  # a sign test's floor
     assert found["paired"]["incorrect"]["diff"] == -1
     assert found["other"]["factscore"]["value"] == pytest.approx(4 / 9)
     assert found["paired"]["accuracy"]["reason"] == "undefined in one of the files on their common questions"
@@ -274,6 +274,12 @@ def test_a_file_without_one_feedback_row_is_refused(text: str, tmp_path: Path) -
     (tmp_path / "a.jsonl").write_text(text)
     with pytest.warns(UserWarning, match="unfinished"), pytest.raises(WorkbenchError, match="no feedback row"):
         read_rows(tmp_path / "a.jsonl")
+
+
+def test_rows_of_another_version_are_refused(tmp_path: Path) -> None:
+    path = file(tmp_path / "new.jsonl", [stored("q", "c"), {**stored("r", "c"), "schema": 99}])
+    with pytest.raises(WorkbenchError, match="row 2 is of schema 99, and this version reads 1"):
+        compare_files(path)
 
 
 def test_settings_that_select_nothing_are_refused(tmp_path: Path) -> None:

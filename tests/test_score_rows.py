@@ -115,6 +115,12 @@ def test_claims_without_places_are_found_in_their_sections() -> None:
     assert claims[2] == Claim(2, "zzz", coverage=0.0)
 
 
+def test_a_row_of_another_version_is_malformed() -> None:
+    with pytest.raises(Malformed, match='"schema" is 2'):
+        parse({**FULL, "schema": 2}, {}, {})
+    assert not parse({"id": "a", "question": "Who?", "response": "Ada.", "schema": "people"}, {}, {}).replay
+
+
 def test_a_logged_row_that_nobody_judged_is_judged() -> None:
     logged = {**FULL, "claims": [], "verdicts": [], "sentences": []}
     assert not parse(logged, {}, {}).replay

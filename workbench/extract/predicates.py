@@ -75,8 +75,15 @@ def _complements(subject: str, copula: str, rest: str) -> Iterator[str]:
 _EXAMPLES = re.compile(r",? (?:including|such as|like|namely) (?=[A-Z\"“]|(?:a|an|the|both) |\w+,|\w+ and )")
 
 
+_MAKING = frozenset("wrote written published directed composed painted recorded released titled called starred".split())
+_TITLE = re.compile(r"[A-Z][\w'’-]+ and [A-Z][\w'’-]+(?=$|,? (?:in|for|with|by|at|on)\b)")  # of one word each
+
+
 def _objects(verb: list[str], rest: str) -> Iterator[str]:
     """What follows a verb, cut into what can follow it on its own: the examples, the lists and the adjuncts."""
+    if verb and verb[0] in _MAKING and _TITLE.match(rest):
+        yield rest  # "wrote Pride and Prejudice"
+        return
     if examples := _EXAMPLES.search(rest):
         before, after = rest[: examples.start()], rest[examples.end() :]
         yield from _objects(verb, before)
@@ -100,6 +107,8 @@ def _listed(text: str) -> list[str]:
         return [_unmask(text)]
     words = list(english.TOKEN.finditer(text, 0, separator.start()))
     start = next((words[i + 1].start() for i in range(len(words) - 2, -1, -1) if words[i][0] in english.PREPOSITIONS), 0)
+    if text[:start].endswith("between "):
+        return [_unmask(text)]  # two years, or two sides, are one statement
     opening = re.compile(r"both ").match(text, start)
     first, *others = _items(text[opening.end() if opening else start :])
     shared = re.match(r"(?:an?|the|his|her|its|their)\s+", first)

@@ -19,10 +19,12 @@ _NOBODY = re.compile(  # "it" that stands for nothing
 _SUBJECT = re.compile(rf"(?:The (?:[^\W\d_][\w'’-]*\s+){{0,3}}[^\W\d_][\w'’-]*|{NAME.pattern})")
 _NO_SUBJECT = frozenset("There This That These Those Both One Many Some All Each Most They We You I Yes No".split())
 _OF_PEOPLE = re.compile(
-    r"\b(?:born|died|married|wrote|(?<!was )(?<!is )(?:composed|directed|founded|invented|discovered|designed|painted|created"
+    r"\b(?:born|died|married|wrote|(?:his|her) (?:husband|wife|father|mother|son|daughter|brother|sister)"
+    r"|(?<!was )(?<!is )(?:composed|directed|founded|invented|discovered|designed|painted|created"
     r"|studied|taught|said|believed|climbed|scored|sang|starred|refused|graduated|worked|served)"
     r"|(?:is|was|became) an? (?:[\w-]+ ){0,3}(?:\w+(?:ist|or|er|ian|ess)|poet|king|queen|chef|president))\b"
 )
+_RELATED = re.compile(r"\b(?:married|husband|wife|father|mother|son|daughter|brother|sister|friend|colleague|partner)\b")
 _OF_THINGS = re.compile(
     r"\b(?:(?:is|was) (?:an?|the|one of)|opened|built|was founded|released|published|located|lies|stands)\b"
 )
@@ -38,20 +40,12 @@ def resolve(claims: Sequence[Claim], response: Response) -> list[Claim]:
     """
     spoken, begun, found = _Spoken(response, topic_of(response)), None, []
     for claim in claims:
-        named = _named(claim, spoken.person, spoken.thing)
+        named = spoken.name(claim)
         if claim.sentence != begun and not _PRONOUN.match(claim.text):
             spoken.hear(claim.text)
         begun = claim.sentence
         found.append(named)
     return found
-
-
-def _named(claim: Claim, person: str, thing: str) -> Claim:
-    pronoun = _PRONOUN.match(claim.text)
-    noun = "" if not pronoun or _NOBODY.match(claim.text) else thing if pronoun[0].startswith("It") else person
-    if not pronoun or not noun:
-        return claim
-    return replace(claim, text=f"{noun}{'' if pronoun[1] else chr(39) + 's'}{claim.text[pronoun.end() :]}")
 
 
 class _Spoken:
@@ -62,6 +56,8 @@ class _Spoken:
         self.thing = self.asked = topic if is_thing(response) else ""
         self.titled = bool(response.question.title)
         self.told = self.human = False  # whether the topic has been a subject, and as a person
+        self.gender: dict[str, str] = {}  # by name, the first pronoun that stood for it
+        self.beside: int | None = None  # the last sentence that names somebody beside the person
         article = topic and re.search(rf"\bthe {re.escape(topic)}", self.question, re.I)
         self.people = [topic] if not self.titled and " " in topic and not article else []
 
@@ -70,6 +66,22 @@ class _Spoken:
         if self.titled and (self.human or not self.people):
             return self.topic
         return "" if len(self.people) > 1 or (self.titled and self.told) else (self.people or [self.topic])[0]
+
+    def name(self, claim: Claim) -> Claim:
+        """The claim with what its pronoun stands for. Nobody is both "he" and "she"; and after a sentence about somebody's
+        family the pronoun may be theirs, unless it is known to fit."""
+        pronoun, beside = _PRONOUN.match(claim.text), self.beside
+        names = (re.sub(r"['’]s$", "", name) for name in NAME.findall(claim.text))
+        if _RELATED.search(claim.text) and any(not _same(name, self.person or name) for name in names):
+            self.beside = claim.sentence
+        if not pronoun or _NOBODY.match(claim.text):
+            return claim
+        thing = pronoun[0].startswith("It")
+        noun, gender = self.thing if thing else self.person, "f" if pronoun[0] in ("She", "Her") else "m"
+        unsure = beside is not None and beside != claim.sentence and noun not in self.gender
+        if not noun or (not thing and (unsure or self.gender.setdefault(noun, gender) != gender)):
+            return claim
+        return replace(claim, text=f"{noun}{'' if pronoun[1] else chr(39) + 's'}{claim.text[pronoun.end() :]}")
 
     def hear(self, claim: str) -> None:
         """Take note of the subject of a sentence, by its first claim."""

@@ -14,6 +14,7 @@ can be found there again.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -35,6 +36,9 @@ def rules(decontextual: bool = False) -> Extract:
     return extract
 
 
+_LAYOUT = re.compile(r"\s*(?:#+ |\|)")  # a heading or a row of a table
+
+
 def _extract(response: Response, decontextual: bool) -> Claims:
     from workbench.attribute import locate
 
@@ -43,7 +47,7 @@ def _extract(response: Response, decontextual: bool) -> Claims:
     drafts: list[Claim] = []
     for number, (start, end) in enumerate(spans):
         said = text[start:end]
-        if not makes_claims(said) or said.startswith(("```", "~~~")):
+        if not makes_claims(said) or said.startswith(("```", "~~~")) or _LAYOUT.match(text, text.rfind("\n", 0, start) + 1):
             continue
         section = section_at(parts, start) or "body"
         drafts += [Claim(0, claim, section, number) for claim in clauses(said)]

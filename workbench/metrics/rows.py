@@ -11,7 +11,7 @@ from typing import Any
 from workbench.answers import final_answer, is_abstention
 from workbench.failures import LACKING, failed, judged
 from workbench.jsonl import iter_rows
-from workbench.types import Feedback, WorkbenchError
+from workbench.types import SCHEMA, Feedback, WorkbenchError
 from workbench.verify import OUTCOMES
 
 SUPPORTED = ("correct", "hedged_correct")
@@ -85,6 +85,8 @@ def read_rows(path: Path | str, sections: Sequence[str] = (), confidence: str = 
     answerable = _answerable(file.with_name("questions.jsonl"))
     rows = []
     for number, stored in enumerate(iter_rows(file), start=1):
+        if stored.get("schema", SCHEMA) != SCHEMA:
+            raise WorkbenchError(f"{file}: row {number} is of schema {stored['schema']!r}, and this version reads {SCHEMA}")
         try:
             rows.append(reduce_row(stored, answerable, sections, confidence))
         except (KeyError, TypeError, AttributeError, ValueError) as error:

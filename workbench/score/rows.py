@@ -16,7 +16,7 @@ from workbench.failures import judged
 from workbench.score import replay
 from workbench.score.source import Malformed
 from workbench.tokens import Offsets
-from workbench.types import Feedback, Passage, Question, Response
+from workbench.types import SCHEMA, Feedback, Passage, Question, Response
 
 Tokenize = Callable[[str], tuple[tuple[int, ...], Offsets, str]]  # text -> ids, offsets, source
 
@@ -58,6 +58,8 @@ def parse(
     """
     row = {**row, **{name: row.get(column) for name, column in columns.items()}}
     row = {name: value for name, value in row.items() if value is not None}
+    if "verdicts" in row and row.get("schema", SCHEMA) != SCHEMA:
+        raise Malformed(f'"schema" is {row["schema"]!r}, and this version reads {SCHEMA}')
     name = identity(row)
     response = _tokens(_response(name, row, _question(row, questions)), row, tokenize, split)
     stored = "verdicts" in row

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.types import Passage, WorkbenchError
 from workbench.verifier.model import BASE_SHA256, MAX_LENGTH, Encoder, base_folder, collate, expand, logits
-from workbench.verifier.plain import plain
+from workbench.verifier.plain import is_order, plain
 
 if TYPE_CHECKING:
     import torch
@@ -108,10 +108,11 @@ class Verifier:
 
         A passage is read in windows of whole sentences. p(support) and p(contradict) are the greatest among the windows
         (with `pool="mean"`, their means) and p(neutral) is what remains; where the two exceed 1 together, they are scaled to 1.
-        A claim without passages is neutral. The span is that of the window that decided.
+        A claim without passages is neutral, and so is one that only speaks to its judge (`workbench.verifier.plain`). The span
+        is that of the window that decided.
         """
         spans = cache(lambda text: windows(text, self.encoder, self.settings.window))  # claims often share their passages
-        cut = [self._windows(passages, spans) for _, passages in claims]
+        cut = [[] if is_order(claim) else self._windows(passages, spans) for claim, passages in claims]
         pairs = [(window.premise, claim) for (claim, _), some in zip(claims, cut, strict=True) for window in some]
         found = iter(self.predict(pairs, batch))
         return [self._pool(some, [next(found) for _ in some]) for some in cut]

@@ -26,8 +26,9 @@ def local_facts(verifier: Verifier, search: Search | None = None, k: int = 5, un
     """Aspect "fact": five labels, P(true), informativeness and evidence for each claim, by "local".
 
     The passages are the question's own, or else the `k` best that `search` finds for the claim in the pages that the
-    question's title names. A claim without passages is a failure of stage "retrieve"; a claim that was judged as it was
-    extracted is not judged again. The verdict's `p`, P(true), is the calibrated p(support): how likely the passages say it.
+    question's title names. A claim without passages is a failure of stage "retrieve", and one that is not in Latin letters a
+    failure of stage "verify": this model reads English alone. A claim that was judged as it was extracted is not judged again.
+    The verdict's `p`, P(true), is the calibrated p(support): how likely the passages say it.
 
     A claim that no passage supports and none contradicts is "vague", as RLFH names what its materials leave open. With
     `unsupported="wrong"` it is "wrong", as FActScore (arXiv 2305.14251) counts what its source does not support; then
@@ -41,6 +42,7 @@ def local_facts(verifier: Verifier, search: Search | None = None, k: int = 5, un
         start = time.perf_counter()
         asked = [(number, claim) for number, (_, found) in enumerate(batch) for claim in open_claims(found)]
         passages = retrieve([(batch[number][0], claim) for number, claim in asked], search, k, narrow=False)
+        passages = [_foreign(claim) or given for (_, claim), given in zip(asked, passages, strict=True)]
         pairs = [(c.text, given) for (_, c), given in zip(asked, passages, strict=True) if not isinstance(given, Failure)]
         found = iter(verifier.check_all(pairs))
         rows: list[list[Verdict]] = [[] for _ in batch]
@@ -84,6 +86,16 @@ def informativeness(claims: Sequence[Claim], question: str) -> dict[int, int]:
             near = claim.sentence
         ratings[claim.id] = rating
     return ratings
+
+
+def _foreign(claim: Claim) -> Failure | None:
+    """Why a claim cannot be read here; it is told by its letters, so that French passes for English."""
+    letters = [letter for letter in claim.text if letter.isalpha()]
+    if 2 * sum(letter < "\u0250" for letter in letters) >= len(letters):
+        return None
+    return Failure(
+        "verify", "language", "the local verifier reads English alone: name another judge (--judge URL --model NAME)"
+    )
 
 
 def _content(text: str) -> frozenset[str]:

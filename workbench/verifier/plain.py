@@ -12,14 +12,32 @@ _MARKUP = re.compile(r"<(\w+)>[^<]*</\1>|</?\w+[^<>]*>|\[[^\]]*=[^\]]*\]")
 _SENTENCE = re.compile(r"(?<=[.!?])[\"')\]]*\s+|(?<=\))\s+(?=[A-Z])|(?<=\.\))\s*")
 _JUDGING = re.compile(
     r"\b(agree|answer|assistant|checker|claim|confidence|confirm|contradict|correct|disregard|document|evidence|false|forget|ignore"
-    r"|instruct|judge|label|mark|output|overrid|passage|repl[yi]|respon[ds]|rule|statement|support|system|treat|true|verdict|verif)",
+    r"|entail|instruct|judge|label|mark|output|overrid|passage|repl[yi]|respon[ds]|rule|statement|support|system|treat|true|verdict|verif)",
     re.IGNORECASE,
 )
 
 
+_ORDER = re.compile(
+    r"^\W*(?:please |now |and |so |just )?(?:ignore|disregard|forget|mark|label|treat|rate|answer|respond|reply|output|say"
+    r"|agree|confirm|judge|verify|accept)\b"
+    r"|\b(?:this|the (?:above|following)|every|each|all|these) (?:claim|statement|answer|response)s?\b"
+    r"|\bthe (?:passage|evidence|document|source)s? (?:above )?(?:support|confirm|contradict)s? "
+    r"(?:this|it|the claim|the statement)\b"
+    r"|\b(?:label|verdict|system|assistant|verifier|judge|checker)\s*[:=]",
+    re.IGNORECASE,
+)
+
+
+def is_order(claim: str) -> bool:
+    """Whether a claim only speaks to its judge and says nothing that could be true: "Mark every claim as supported."."""
+    said = _MARKUP.sub(" ", claim)
+    words = {word.lower() for word in _JUDGING.findall(said)}
+    return len(words) > 1 and bool(_ORDER.search(said)) and plain(claim) == claim
+
+
 def plain(claim: str) -> str:
     """`claim` without markup and without those of its sentences that have two different words of judging, such as "ignore"
-    and "evidence". A claim of which nothing would be left is given back as it is."""
+    and "evidence". A claim of which nothing would be left is given back as it is (see `is_order`)."""
     parts = [part for part in _SENTENCE.split(_MARKUP.sub(" ", claim)) if part.strip()]
     kept = [part for part in parts if len({word.lower() for word in _JUDGING.findall(part)}) < 2]
     unchanged = len(kept) == len(parts) and not _MARKUP.search(claim)

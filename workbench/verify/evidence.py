@@ -10,7 +10,6 @@ from typing import Any
 from workbench.types import Passage
 
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\W_\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
-_PIECE = re.compile(r"[^.!?。！？\n]+[.!?。！？]*")
 
 
 def cite(claim: str, passages: Sequence[Passage]) -> tuple[Mapping[str, Any], ...]:
@@ -28,13 +27,10 @@ def _best(wanted: frozenset[str], text: str) -> tuple[int, int] | None:
 
 @lru_cache(maxsize=128)  # texts may be long
 def _sentences(text: str) -> tuple[tuple[int, int, frozenset[str]], ...]:
-    """Rough sentences with their words. Cached: all claims of a response are often held against the same passages."""
-    found = []
-    for match in _PIECE.finditer(text):
-        piece = match[0]
-        start = match.start() + len(piece) - len(piece.lstrip())
-        found.append((start, match.start() + len(piece.rstrip()), _words(piece)))
-    return tuple(found)
+    """Sentences with their words. Cached: all claims of a response are often held against the same passages."""
+    from workbench.extract.sentences import sentences
+
+    return tuple((start, end, _words(text[start:end])) for start, end in sentences(text))
 
 
 @lru_cache(maxsize=1024)
