@@ -163,6 +163,17 @@ def test_several_processes_share_a_file(tmp_path: Path) -> None:
         assert endpoint(server.url, "m", cache=file)(prompts(200))[199].cost == Cost(cached=1)
 
 
+def test_a_cache_that_was_removed_comes_back_with_a_reply_alone(tmp_path: Path) -> None:
+    """A thread that ends late looks for replies, and may still bring one that was paid for."""
+    cache = Cache(tmp_path / "c.sqlite")
+    cache.close()
+    cache.file.unlink()
+    assert cache.get([b"k"]) == {} and len(cache) == 0 and not cache.file.exists()
+    cache.put(b"k", "m", "verify", "{}")
+    assert cache.get([b"k"]) == {b"k": "{}"} and len(cache) == 1
+    cache.close()
+
+
 def test_a_forked_process_opens_the_file_itself(tmp_path: Path) -> None:
     cache = Cache(tmp_path / "c")
     cache.put(b"k", "m", "verify", "text")

@@ -44,6 +44,8 @@ class Cache:
         """The stored texts of those keys that there are."""
         found: dict[bytes, str] = {}
         with self._lock:
+            if self._absent():
+                return found
             try:
                 for part in _parts(keys, 500):
                     places = ",".join("?" * len(part))
@@ -66,6 +68,8 @@ class Cache:
 
     def __len__(self) -> int:
         with self._lock:
+            if self._absent():
+                return 0
             return int(self._connection().execute("SELECT count(*) FROM replies").fetchone()[0])
 
     def __bool__(self) -> bool:
@@ -75,6 +79,10 @@ class Cache:
         with self._lock:
             if connection := self._opened.pop(os.getpid(), None):
                 connection.close()
+
+    def _absent(self) -> bool:
+        """Whether it was closed and removed: to look for a reply is then no reason to make it again."""
+        return os.getpid() not in self._opened and not self.file.exists()
 
     def _connection(self) -> sqlite3.Connection:
         """The connection of this process: after a fork, that of the parent must be neither used nor closed."""
