@@ -43,6 +43,21 @@ def test_the_batch_is_verified_in_one_call() -> None:
     assert sizes == [len(BATCH), 0]
 
 
+def test_a_row_without_sentences_is_one_that_nobody_read() -> None:
+    """Extraction that finds no sentence in some text leaves one all the same; without extraction no claims are paid."""
+    from workbench.recipes import method_configs, reward_fns
+
+    pay = reward_fns(method_configs(("rlfh", "truthrl")))
+    responses = [Response("a", CITY, " ?! "), Response("b", CITY, " ")]
+    read, blank = grade([outcome()], pay, lambda batch: [Claims()] * len(batch))(responses)
+    assert (read.sentences, blank.sentences) == (((1, 3),), ())
+    assert read.rewards["rlfh"].value is not None and blank.rewards["rlfh"].value is not None
+    unread, blank = grade([outcome()], pay)(responses)
+    error = unread.rewards["rlfh"].error
+    assert error is not None and error.kind == "not_extracted" and unread.rewards["truthrl"].value == -1.0
+    assert blank.rewards["rlfh"].error is None
+
+
 def test_a_lost_row_is_noticed() -> None:
     with pytest.raises(AssertionError):
         grade([lambda batch: outcome()(batch)[1:]], {})(BATCH)

@@ -21,6 +21,8 @@ def grade(verify: Sequence[Verify], rewards: Mapping[str, RewardFn], extract: Ex
     def run(responses: Sequence[Response]) -> list[Feedback]:
         found = extract(responses) if extract else [Claims()] * len(responses)
         assert len(found) == len(responses), (len(found), len(responses))
+        if extract:
+            found = [_read(response, claims) for response, claims in zip(responses, found, strict=True)]
         batch = list(zip(responses, found, strict=True))
         rows = [_begin(response, claims) for response, claims in batch]
         for check in verify:
@@ -39,6 +41,14 @@ def rescore(feedback: Feedback, rewards: Mapping[str, RewardFn]) -> Feedback:
     """Pay the given methods anew from the row alone, without asking anyone; the rewards of other methods stay."""
     paid = {method: settle(feedback, pay(feedback)) for method, pay in rewards.items()}
     return replace(feedback, rewards={**feedback.rewards, **paid})
+
+
+def _read(response: Response, found: Claims) -> Claims:
+    """A response in which no sentence was found is one sentence, so that a row without sentences is one that nobody read."""
+    text = response.text
+    if found.sentences or found.error or not text.strip():
+        return found
+    return replace(found, sentences=((len(text) - len(text.lstrip()), len(text.rstrip())),))
 
 
 def _begin(response: Response, found: Claims) -> Feedback:
