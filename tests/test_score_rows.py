@@ -95,6 +95,19 @@ def test_a_damaged_row_is_scored_or_reported_and_spoils_no_other(rows: list[dict
         assert again["rows"] == summary["rows"]
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [{"verdicts": [{**FULL["verdicts"][0], "evidence": [None]}]}, {"error": "lost"}, {"verdicts": 5}, {"verdicts": [None]},
+     {"rewards": [1]}, {"rewards": {"old": {"value": 1.0, "parts": True}}},
+     {"verdicts": [{"target": "outcome", "aspect": "answer", "label": None, "error": "lost"}]}],
+)  # fmt: skip
+def test_what_stands_in_the_place_of_a_value_stops_nothing(tmp_path: Path, damage: dict[str, Any]) -> None:
+    source = write(tmp_path / "in.jsonl", [{**FULL, **damage}, {**FULL, "id": "b"}])
+    summary = score_file(Options(source, tmp_path / "out.jsonl", judge="world", max_failed=1.0))
+    assert "b" in {row["id"] for row in read(tmp_path / "out.jsonl")}
+    assert summary["rows"] + summary["malformed"] == 2
+
+
 def test_a_full_row_is_taken_as_it_is() -> None:
     item = parse(FULL, {}, {})
     stored = json.loads(json.dumps(item.feedback.to_row()))

@@ -47,14 +47,25 @@ def judged(row: Mapping[str, Any]) -> bool:
     """
     if any(row.get(name) for name in ("sentences", "claims", "outcome")):
         return True
-    if (error := row.get("error")) and error.get("kind") not in LACKING:
+    if _is_finding(row.get("error")):
         return True
     if "schema" not in row and ("claims" in row or "verdicts" in row):
         return True
-    if any((verdict.get("error") or {}).get("kind") not in LACKING for verdict in row.get("verdicts") or ()):
+    if any(not verdict.get("error") or _is_finding(verdict["error"]) for verdict in _verdicts(row)):
         return True
     own = (reward for name, reward in _rewards(row) if ":" not in name and not str(row.get("response") or "").strip())
     return any(isinstance(reward, Mapping) and reward.get("value") is not None for reward in own)
+
+
+def _is_finding(error: Any) -> bool:
+    """Whether an error says that something was tried and failed."""
+    return bool(error) and not (isinstance(error, Mapping) and error.get("kind") in LACKING)
+
+
+def _verdicts(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Those that are in a form to be read; what else stands in their place is for whoever reads the row to name."""
+    found = row.get("verdicts")
+    return [verdict for verdict in found if isinstance(verdict, Mapping)] if isinstance(found, (list, tuple)) else []
 
 
 def recorded(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -68,11 +79,12 @@ def recorded(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def _errors(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any] | None]:
     yield row.get("error")
-    for verdict in row.get("verdicts") or ():
+    for verdict in _verdicts(row):
         yield verdict.get("error")
     for _, reward in _rewards(row):
         yield reward.get("error") if isinstance(reward, Mapping) else None
 
 
 def _rewards(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    yield from (row.get("rewards") or {}).items()
+    found = row.get("rewards")
+    yield from found.items() if isinstance(found, Mapping) else ()

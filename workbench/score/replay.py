@@ -151,6 +151,8 @@ def _verdict(given: Any, response: Response) -> Verdict:
     if rating is not None and not (_is_whole(rating) and 1 <= rating <= 5):
         raise Malformed(f"informativeness of '{target}' is not 1, 2, 3, 4 or 5")
     evidence = tuple(_list(given, "evidence"))
+    if not all(isinstance(one, Mapping) for one in evidence):
+        raise Malformed(f"the evidence of '{target}' has an entry that is not an object")
     return Verdict(target, aspect, label, p, rating, evidence, str(given.get("by") or ""), _failure(given.get("error")))
 
 
@@ -161,7 +163,7 @@ def rewards(row: Mapping[str, Any]) -> dict[str, Reward]:
         raise Malformed('"rewards" is not an object of rewards by method')
     try:
         return {name: _reward(reward) for name, reward in given.items() if reward is not None}
-    except (TypeError, ValueError, LookupError) as error:
+    except (AttributeError, TypeError, ValueError, LookupError) as error:
         raise Malformed('"rewards" has a reward that is not {value, parts, events, …}') from error
 
 

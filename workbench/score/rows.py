@@ -65,7 +65,8 @@ def parse(
     stored = "verdicts" in row
     if not ("claims" in row or stored):
         return Item(Feedback(response), replay=False)
-    if stored and "schema" in row and not judged(row):
+    readable = stored and isinstance(row["verdicts"], list) and all(isinstance(one, Mapping) for one in row["verdicts"])
+    if readable and "schema" in row and not judged(row):
         return Item(Feedback(response, rewards=replay.rewards(row)), replay=False)  # logged, and never judged
     return Item((replay.stored if stored else replay.shorthand)(row, response, split), replay=True)
 

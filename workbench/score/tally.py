@@ -55,7 +55,7 @@ class Tally:
         self.claims += len(row["claims"])
         self._failures(row)
         for verdict in row["verdicts"]:
-            self.unread += any("unparsed" in one for one in verdict["evidence"])
+            self.unread += any(isinstance(one, Mapping) and "unparsed" in one for one in verdict["evidence"])
             if verdict["label"] is not None and verdict["aspect"] in ("fact", "answer"):
                 (self.labels if verdict["aspect"] == "fact" else self.outcomes)[verdict["label"]] += 1
         for name in self.methods:
@@ -63,7 +63,7 @@ class Tally:
             if (value := reward.get("value")) is not None:
                 self.paid[name] += 1
                 self.sums[name] += value
-                self.formless[name] += reward["parts"].get("format", 0) < 0
+                self.formless[name] += (reward.get("parts") or {}).get("format", 0) < 0
         if paid_for:
             self.cost.update(row["cost"])
 
