@@ -18,7 +18,14 @@ import pytest
 from tests.test_inspector import record, record_scored
 from workbench.types import Claim, Failure, Feedback, Passage, Question, Response, Reward, Verdict
 
+pytest.importorskip("gradio", reason="the apps extra is not installed")
+pytest.importorskip("playwright.sync_api", reason="the dev extra is not installed")
+
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+BROWSER = [  # the marks of a module of such tests
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path (Debian: apt install chromium)"),
+]
 ROOT = Path(__file__).resolve().parent.parent
 RUN = "a/first"
 

@@ -75,9 +75,15 @@ def test_claims_are_matched_by_id_then_by_text_and_the_rest_is_counted(tmp_path:
     assert (found["outcomes"]["n"], found["outcomes"]["accuracy"]) == (2, 0.5)
     assert found["excluded"] == {
         "only_first": 1, "only_second": 1, "unreadable": 1, "other_response": 0, "not_judged": 0, "claims": 2, "verdicts": 0,
-        "failed": 0,
+        "duplicates": 0,
     }  # fmt: skip
     assert "items" not in found
+
+
+def test_an_id_that_comes_twice_counts_once(tmp_path: Path) -> None:
+    first = write(tmp_path / "a.jsonl", [row("a", [("x", "correct")]), row("a", [("x", "wrong")])])
+    found = agreement(first, write(tmp_path / "b.jsonl", [row("a", [("x", "correct")])]))
+    assert (found["rows"], found["claims"]["accuracy"], found["excluded"]["duplicates"]) == (1, 1.0, 1)
 
 
 def test_the_same_claim_twice_is_matched_twice(tmp_path: Path) -> None:
@@ -98,13 +104,13 @@ def test_failed_verdicts_are_left_out_and_counted(tmp_path: Path) -> None:
     }  # fmt: skip
     first = write(tmp_path / "a.jsonl", [row("a", [("x", "correct"), ("y", "wrong")])])
     found = agreement(first, write(tmp_path / "b.jsonl", [failing]))
-    assert (found["claims"]["n"], found["excluded"]["verdicts"], found["excluded"]["failed"]) == (1, 1, 1)
+    assert (found["claims"]["n"], found["excluded"]["verdicts"], found["failed"]) == (1, 1, 1)
     # No verdict at all is no failure, and neither is that there was no gold answer.
     silent = {**failing, "verdicts": [
         {"target": "claim:1", "label": "wrong"}, {"target": "outcome", "label": None, "error": {**error, "kind": "no_gold"}},
     ]}  # fmt: skip
     found = agreement(first, write(tmp_path / "b.jsonl", [silent]))
-    assert (found["claims"]["n"], found["excluded"]["verdicts"], found["excluded"]["failed"]) == (1, 1, 0)
+    assert (found["claims"]["n"], found["excluded"]["verdicts"], found["failed"]) == (1, 1, 0)
 
 
 UNJUDGED = {"schema": 1, "question": "?", "claims": [], "verdicts": [], "sentences": []}

@@ -310,14 +310,14 @@ def test_a_run_that_is_not_there_is_one_line_with_what_is(cli: Cli, tmp_path: Pa
     monkeypatch.chdir(tmp_path)
     code, out, err = cli("evaluate", "runs/nope", "--split", "test")
     assert (code, out, err.count("\n")) == (2, "", 1)
-    assert "no run and no model in 'runs/nope': there is no folder 'runs' either" in err
+    assert "no policy folder 'runs/nope': there is no folder 'runs' either" in err
     for run in ("one", "two/ternary"):
         (tmp_path / "runs" / run).mkdir(parents=True)
         (tmp_path / "runs" / run / "config.json").write_text("{}")
     for policy in ("runs/nope", "./runs/nope", "runs/nope/deeper", str(tmp_path / "runs" / "nope")):
         code, out, err = cli("evaluate", policy, "--split", "test")
         assert (code, out, err.count("\n")) == (2, "", 1)
-        assert f"no run and no model in '{policy}'" in err and "runs/one" in err and "runs/two/ternary" in err
+        assert f"no policy folder '{policy}'" in err and "runs/one" in err and "runs/two/ternary" in err
 
 
 def test_the_inspector_says_what_is_not_a_folder(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

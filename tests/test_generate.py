@@ -124,10 +124,11 @@ def test_missing_policy_is_refused(name: str) -> None:
 
 def test_a_path_is_never_looked_up_on_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    check_policy_name("runs/nope")  # with no such folder this may well be a model of the hub
-    (tmp_path / "runs").mkdir()
-    with pytest.raises(WorkbenchError, match=r"no policy folder 'runs/nope' in 'runs/'"):
-        check_policy_name("runs/nope")
+    check_policy_name("models/nope")  # with no such folder this may well be a model of the hub
+    (tmp_path / "models").mkdir()
+    for name in ("models/nope", "runs/nope"):
+        with pytest.raises(WorkbenchError, match=f"no policy folder '{name}'"):
+            check_policy_name(name)
 
 
 def test_an_unfinished_run_is_no_policy_yet(folder: Path, tmp_path: Path) -> None:

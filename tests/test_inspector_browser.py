@@ -9,19 +9,14 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.browsing import CHROMIUM, FIXTURES, PAYLOADS, RUN, Seen, big, hostile, tab, token
+from tests.browsing import BROWSER, FIXTURES, PAYLOADS, RUN, Seen, big, hostile, tab, token
 from tests.test_inspector import rollout
 from workbench.bench import TINY_POLICY
 from workbench.token_view import export_html
 from workbench.types import Feedback, Question, Response, Reward
 
-pytest.importorskip("gradio", reason="the apps extra is not installed")
-pytest.importorskip("playwright.sync_api", reason="the dev extra is not installed")
 address, browser, page, seen, shots = FIXTURES
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path (Debian: apt install chromium)"),
-]
+pytestmark = BROWSER
 
 
 def test_inspect_shows_tokens_claims_and_channels(page, shots):

@@ -6,15 +6,10 @@ import re
 
 import pytest
 
-from tests.browsing import CHROMIUM, FIXTURES, ROOT, RUN, tab, token
+from tests.browsing import BROWSER, FIXTURES, ROOT, RUN, tab, token
 
-pytest.importorskip("gradio", reason="the apps extra is not installed")
-pytest.importorskip("playwright.sync_api", reason="the dev extra is not installed")
 address, browser, page, seen, shots = FIXTURES
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path (Debian: apt install chromium)"),
-]
+pytestmark = BROWSER
 
 
 def test_an_empty_form_and_a_mistake_leave_nothing_open(page, shots):

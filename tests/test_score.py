@@ -137,10 +137,10 @@ def test_what_pays_little_without_having_failed_is_told(tmp_path: Path, cli: Cli
     command = ["score", "--in", source, "--judge", "world", "--method", "klcf", "--json", "--set", "klcf.w_check=0"]
     _, out, err = cli(*command, "--out", tmp_path / "out.jsonl")
     summary = json.loads(out)
-    assert (summary["unread"], summary["rewards"]["klcf"]["formless"]) == (1, 2)
+    assert (summary["unparsed"], summary["rewards"]["klcf"]["bad_format"]) == (1, 2)
     assert "not in the closed world's grammar: 1 of the claims" in err and "form: klcf 2 of 2 rows" in err
     _, out, err = cli(*command, "--set", "klcf.form=false", "--out", tmp_path / "free.jsonl")
-    assert json.loads(out)["rewards"]["klcf"]["formless"] == 0 and "paid for a broken" not in err
+    assert json.loads(out)["rewards"]["klcf"]["bad_format"] == 0 and "paid for a broken" not in err
 
 
 def test_resuming_adds_only_what_is_missing(tmp_path: Path) -> None:

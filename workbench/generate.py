@@ -91,18 +91,18 @@ def load_checkpoint(folder: str, *, device: str) -> tuple[Any, Any]:
 def check_policy_name(name: str) -> None:
     """Refuse what is neither a policy's folder nor can be a hub name ("owner/model"), before anything is loaded.
 
-    A name whose first part is a local folder is a path and never looked up on the hub.
+    A name whose first part is a local folder, or "runs", is a path and never looked up on the hub.
     """
     path = Path(name).expanduser()
     if path.is_dir():
         if adapter_folder(path) is None:
             _check_checkpoint(path, name)
-    elif not re.fullmatch(r"\w[\w.-]*/[\w.-]+", name, re.ASCII):
-        raise WorkbenchError(f"no policy folder '{name}': give an existing folder, a run folder, or a hub name owner/model")
-    elif Path(path.parts[0]).exists():
+    elif not re.fullmatch(r"\w[\w.-]*/[\w.-]+", name, re.ASCII) or path.parts[0] == "runs" or Path(path.parts[0]).exists():
+        from workbench.train.run import what_is_there
+
+        near = path.parent if len(path.parts) > 1 and path.parent.is_dir() else Path("runs")
         raise WorkbenchError(
-            f"no policy folder '{name}' in '{path.parts[0]}/': give an existing folder, or call the model "
-            f"'{name}' of the hub from where no '{path.parts[0]}/' lies"
+            f"no policy folder '{name}': {what_is_there(near)}; name a run's or a model's folder, or a hub name owner/model"
         )
 
 

@@ -30,6 +30,21 @@ def from_disk_or_hub(load: Callable[..., Loaded], name: str, **options: Any) -> 
     return load(name, **options)
 
 
+def dataset(repository: str, config: str | None, split: str, **options: Any) -> Any:
+    """One split of a data set of the hub (`datasets.load_dataset`), downloaded once and kept in the hub's cache.
+
+    Raises:
+        OSError: the hub cannot be reached, or has no such data set, config or split.
+    """
+    import datasets
+
+    reach("dataset", repository)
+    try:
+        return datasets.load_dataset(repository, config, split=split, **options)
+    except Exception as error:  # of the hub's, the loader's or the network's many kinds
+        raise OSError(_told(error)) from error
+
+
 def reach(kind: Literal["model", "dataset"], name: str) -> None:
     """Ask the hub for a name once: the loaders would try for a minute before they give up. Nothing where it is switched off.
 
@@ -44,5 +59,9 @@ def reach(kind: Literal["model", "dataset"], name: str) -> None:
     try:
         HfApi().repo_info(name, repo_type=kind, timeout=SECONDS)
     except Exception as error:  # of the hub's or the network's many kinds
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
-        raise OSError(f"not on this machine, and the hub did not give it: {reason}") from error
+        raise OSError(f"not on this machine, and the hub did not give it: {_told(error)}") from error
+
+
+def _told(error: Exception) -> str:
+    """The first line of what it says."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0][:200]

@@ -7,7 +7,6 @@ import json
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -153,16 +152,6 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     for row in rows:
         table.add_row(*map(Text, row))  # Text, so that a bracket in an answer is not read as markup
     console.print(table, Text())
-
-
-def what_is_there(folder: Path, most: int = 8) -> str:
-    """The runs in a folder, or why there are none, for the end of a message about one that was not found."""
-    if not folder.is_dir():
-        return f"there is no folder '{folder}' either"
-    found = sorted({path.parent for depth in ("*", "*/*") for path in folder.glob(f"{depth}/config.json")})
-    shown = [str(path) for path in found if path.parent.name != "checkpoints" and path.name != "policy"]
-    more = f" and {len(shown) - most} more" if len(shown) > most else ""
-    return f"'{folder}' holds {', '.join(shown[:most])}{more}" if shown else f"'{folder}' holds no run"
 
 
 def _value(cell: Any) -> float | None:

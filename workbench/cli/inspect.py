@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from workbench.cli.frame import app, what_is_there
+from workbench.cli.frame import app
 from workbench.types import WorkbenchError
 
 
@@ -40,4 +40,6 @@ def _check(run: Path | None, runs: Path | None) -> None:
     if run is not None and run.is_file():
         raise WorkbenchError(f"--run {run} is a file: name the folder that it lies in, --run {run.parent}")
     if run is not None and not run.exists():
+        from workbench.train.run import what_is_there
+
         raise WorkbenchError(f"no run '{run.name}' in '{run.parent}': {what_is_there(runs or run.parent)}")

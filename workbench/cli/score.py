@@ -34,6 +34,7 @@ KINDS = 5  # of failures that are explained
 LEFT_OUT = {
     "only_first": "rows only in A", "only_second": "rows only in B", "unreadable": "rows that cannot be read",
     "other_response": "rows with another response", "not_judged": "rows not judged in both",
+    "duplicates": "rows with an id that came before",
     "claims": "claims only in one file", "verdicts": "verdicts without a label in both",
 }  # fmt: skip
 
@@ -184,16 +185,16 @@ def _explain(summary: Mapping[str, Any], max_failed: float) -> None:
     counts: Mapping[str, int] = summary.get("failures", {})
     for kind in sorted(counts, key=lambda kind: -counts[kind])[:KINDS]:
         complain(f"{counts[kind]} × {kind}: {summary['reasons'][kind][:400]}")
-    if unread := summary.get("unread"):
+    if unparsed := summary.get("unparsed"):
         complain(
-            f"not in the closed world's grammar: {unread} of the claims, in their own words and vague or wrong; "
+            f"not in the closed world's grammar: {unparsed} of the claims, in their own words and vague or wrong; "
             "text that is not about this world needs --judge local or a URL"
         )
     paid: Mapping[str, Any] = summary.get("rewards", {})
-    if formless := {name: cell["formless"] for name, cell in paid.items() if cell.get("formless")}:
+    if bad_format := {name: cell["bad_format"] for name, cell in paid.items() if cell.get("bad_format")}:
         complain(
-            f"paid for a broken <think>…</think><answer>…</answer> form: {text(formless)} of {summary['rows']} rows"
-            + ("; for a policy that does not think: --set klcf.form=false" if "klcf" in formless else "")
+            f"paid for a broken <think>…</think><answer>…</answer> form: {text(bad_format)} of {summary['rows']} rows"
+            + ("; for a policy that does not think: --set klcf.form=false" if "klcf" in bad_format else "")
         )
     if summary.get("unscored"):
         why = f" ({text(summary['lacking'])})" if summary["lacking"] else ""
@@ -227,7 +228,7 @@ def _print_summary(summary: Mapping[str, Any]) -> None:
 
 def _print_agreement(found: Mapping[str, Any]) -> None:
     left_out = [f"{count} {LEFT_OUT[what]}" for what, count in found["excluded"].items() if count and what in LEFT_OUT]
-    failed = found["excluded"]["failed"]
+    failed = found["failed"]
     print(f"{found['rows']} responses compared; left out: {' · '.join(left_out) or 'nothing'}")
     if failed:
         print(f"{failed} of them failed in A or in B: of these, what has a label in both is compared")

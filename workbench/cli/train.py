@@ -20,11 +20,9 @@ from workbench.cli.frame import (
     print_table,
     show,
     stdout_kept_clean,
-    what_is_there,
 )
 from workbench.metrics import RATES
 from workbench.threads import DEFAULT_THREADS
-from workbench.types import WorkbenchError
 
 
 @app.command(epilog="Example: workbench demo --seed 2 --out runs/demo-2")
@@ -83,23 +81,10 @@ def evaluate(
     """Measure how often a policy is right, abstains and hallucinates, with 95% intervals."""
     from workbench.evaluate import evaluate_policy
 
-    _check_policy(policy)
     with stdout_kept_clean():
         report = evaluate_policy(policy, split, bench, samples, seed, limit, kinds or None, threads, questions, lang)
     show(report, as_json, _print_report)
     return exit_code(report)
-
-
-def _check_policy(policy: str) -> None:
-    """Raise a WorkbenchError for a path that leads nowhere: what begins with "runs/", a dot or a folder that exists."""
-    path = Path(policy).expanduser()
-    local = len(path.parts) > 1 and (path.is_absolute() or path.parts[0] in ("runs", "..") or Path(path.parts[0]).exists())
-    if path.exists() or not (local or policy.startswith("./")):
-        return
-    parent = path.parent if path.parent.is_dir() else Path("runs")
-    raise WorkbenchError(
-        f"no run and no model in '{policy}': {what_is_there(parent)}; `sft` and `base` name the bench's own models"
-    )
 
 
 def _print_report(report: Mapping[str, Any]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from workbench.data.files import Records
-from workbench.hub import reach
+from workbench.hub import dataset
 from workbench.types import WorkbenchError
 
 
@@ -14,14 +14,10 @@ def read_hub(repository: str, config: str | None, split: str, name: str, file: s
         WorkbenchError: the hub cannot be reached, or has no such data set or split; within seconds, without retries.
     """
     try:
-        reach("dataset", repository)
-        import datasets
-
-        rows = datasets.load_dataset(repository, config, split=split, **({"data_files": file} if file else {}))
-        return [(f"{name}: row {number}", dict(row)) for number, row in enumerate(rows, start=1)]
-    except Exception as error:  # of the hub's, the loader's or the network's many kinds; none is the workbench's fault
-        said = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
+        rows = dataset(repository, config, split, **({"data_files": file} if file else {}))
+    except OSError as error:
         raise WorkbenchError(
-            f"cannot load {name} from the hub ({repository}, split '{split}'): {said}; "
+            f"cannot load {name} from the hub ({repository}, split '{split}'): {error}; "
             "without a network, name a local file of it"
         ) from error
+    return [(f"{name}: row {number}", dict(row)) for number, row in enumerate(rows, start=1)]

@@ -106,7 +106,7 @@ def first_shown(runs: Runs, chosen: Settings, query: dict[str, str]) -> tuple[Op
         if chosen.run:
             return open_number(runs, chosen.run, most_to_see(runs.index(chosen.run))), None
     except WorkbenchError as found:
-        error = WorkbenchError(f"{found}. The worked example is shown in its place.")
+        error = WorkbenchError(f"{str(found).rstrip('.')}. The worked example is shown in its place.")
     return open_sample(samples.WORKED), error
 
 

@@ -43,7 +43,7 @@ def load_encoder(name: str) -> Encode:
         ) from None
     try:
         model = from_disk_or_hub(SentenceTransformer, _where(name), trust_remote_code=False)
-    except Exception as error:  # whatever the hub's client raises for a name it cannot reach
+    except (OSError, ValueError) as error:
         reason = " ".join(str(error).split())[:200]
         raise WorkbenchError(
             f"cannot load the encoder '{name}' ({reason}): give a sentence-transformers model's public name with the hub "

@@ -248,18 +248,13 @@ def _rows_in(stream: Any, split: str) -> int | None:
     return getattr((stream.info.splits or {}).get(split), "num_examples", None) or None
 
 
-def _stream(spec: str, dataset: str, config: str | None, split: str) -> Any:
-    from datasets import load_dataset
-
-    from workbench.hub import reach
+def _stream(spec: str, name: str, config: str | None, split: str) -> Any:
+    from workbench import hub
 
     try:
-        reach("dataset", dataset)
-        return load_dataset(dataset, config, split=split, streaming=True)
-    except Exception as error:  # no network, no such data set, a config that must be named: each its own class
-        raise WorkbenchError(
-            f"{spec}: cannot be opened ({' '.join(str(error).split())[:300]}): check the name and that the hub is within reach"
-        ) from None
+        return hub.dataset(name, config, split, streaming=True)
+    except OSError as error:
+        raise WorkbenchError(f"{spec}: cannot be opened ({error}): check the name and that the hub is within reach") from None
 
 
 def rows_of(stream: Any, spec: str, skip: int) -> Iterator[Row]:

@@ -14,7 +14,7 @@ from workbench.types import Feedback, Verdict, WorkbenchError
 
 Pair = tuple[str, str]  # the label in the first file, the label in the second
 NAMED = 100  # ids that are told
-LEFT_OUT = ("only_first", "only_second", "unreadable", "other_response", "not_judged", "claims", "verdicts", "failed")
+LEFT_OUT = ("only_first", "only_second", "unreadable", "other_response", "not_judged", "claims", "verdicts", "duplicates")
 ASPECTS = {"claims": "fact", "outcomes": "answer", "items": "checklist", "reasoning": "reasoning"}
 
 
@@ -24,13 +24,14 @@ def agreement(first: Path, second: Path) -> dict[str, Any]:
     Responses are matched by id, if they are the same text but for white space; claims by id where both files have the same
     text there, else by their text. The first file is the reference of precision and recall. `excluded` counts what is left
     out: rows that only one file has, that could not be read, whose response differs (`other_responses` names them) or that one
-    of the files has not judged; claims that only one file has; verdicts without a label in either. `failed` rows have a failure
-    recorded in either; what of them has a label is compared.
+    of the files has not judged, or whose id came before; claims that only one file has; verdicts without a label in either.
+    `failed` rows have a failure recorded in either; what of them has a label is compared.
 
     Raises:
         WorkbenchError: a file cannot be read or has nothing judged, or the two have no response in common.
     """
     excluded: Counter[str] = Counter(dict.fromkeys(LEFT_OUT, 0))
+    failures = 0
     rows, others = _judged(first, excluded), _judged(second, excluded)
     pairs: dict[str, list[Pair]] = {name: [] for name in ASPECTS}
     common = [identity for identity in others if identity in rows]
@@ -42,14 +43,14 @@ def agreement(first: Path, second: Path) -> dict[str, Any]:
         if not (one.judged and other.judged):
             excluded["not_judged"] += 1
             continue
-        excluded["failed"] += one.failed or other.failed
+        failures += one.failed or other.failed
         for name in ASPECTS:
             pairs[name] += _pairs(one.labels[name], other.labels[name], excluded)
     excluded["only_first"], excluded["only_second"] = len(rows) - len(common), len(others) - len(common)
     excluded["other_response"] = len(differ)
     told = {name: compare(found) for name, found in pairs.items() if found or name in ("claims", "outcomes")}
     compared = len(common) - len(differ) - excluded["not_judged"]
-    return {"rows": compared, **told, "excluded": dict(excluded), "other_responses": differ[:NAMED]}
+    return {"rows": compared, "failed": failures, **told, "excluded": dict(excluded), "other_responses": differ[:NAMED]}
 
 
 def _check_common(first: Path, second: Path, common: Sequence[str], differ: Sequence[str]) -> None:
@@ -111,7 +112,10 @@ def _judged(path: Path, excluded: Counter[str]) -> dict[str, _Row]:
     Raises:
         WorkbenchError: it has rows, and not one of them is judged.
     """
-    rows = dict(_compact(path, excluded))
+    rows: dict[str, _Row] = {}
+    for identity, row in _compact(path, excluded):
+        excluded["duplicates"] += identity in rows
+        rows.setdefault(identity, row)
     if rows and not any(row.judged for row in rows.values()):
         raise WorkbenchError(
             f"'{path}' has nothing to compare: none of its {len(rows)} rows is judged; `workbench score --in {path} --out "

@@ -41,31 +41,24 @@ def claim(out: Path, settings: Mapping[str, Any], overwrite: bool = False) -> No
 
 
 def changes(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
-    """What two scorings differ in, as "rlfh.alpha: was 1.0, now 2.0".
+    """What two scorings differ in, as "config.rlfh.alpha is 1.0, not 2.0".
 
     Of the methods' configs, only the fields that both have are compared: a method that one of them does not pay differs in its
     name, and fields of training, which earlier outputs list as well, pay nothing.
     """
+    from workbench.train.run import differences
+
     old, new = stored.get("config", {}), wanted.get("config", {})
-    same = stored.get("method") == wanted.get("method")
-    pairs: dict[str, tuple[Any, Any]] = {"methods": (sorted(old), sorted(new))} if same else {}
-    names = [name for name in dict.fromkeys([*stored, *wanted]) if name != "config"]
-    pairs |= {name: (stored.get(name), wanted.get(name)) for name in names}
-    for method in old.keys() & new.keys():
-        shared = [name for name in new[method] if name in old[method]]
-        pairs |= {f"{method}.{name}": (old[method][name], new[method][name]) for name in shared}
-    return [f"{name}: was {_told(was)}, now {_told(now)}" for name, (was, now) in pairs.items() if was != now]
 
+    def common(config: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            method: {name: config[method][name] for name in old[method].keys() & new[method]} for method in old.keys() & new
+        }
 
-def _told(value: Any) -> str:
-    """A setting as a person would write it."""
-    if value is None or value in ({}, []):
-        return "none"
-    if isinstance(value, Mapping):
-        return ",".join(f"{name}={_told(item)}" for name, item in value.items())
-    if isinstance(value, list):
-        return ", ".join(map(_told, value))
-    return value if isinstance(value, str) else json.dumps(value)
+    methods = (sorted(old), sorted(new)) if stored.get("method") == wanted.get("method") else ([], [])
+    return differences(
+        {**stored, "config": common(old), "methods": methods[0]}, {**wanted, "config": common(new), "methods": methods[1]}
+    )
 
 
 def resume(out: Path, wanted: dict[str, int], methods: Sequence[str], tally: Tally) -> int:

@@ -28,8 +28,8 @@ class Tally:
     """Counts over rows as they are stored.
 
     `failed` rows have a failure recorded on them; `unscored` ones have none, and yet earned none of the rewards asked for.
-    `lacking` counts rows by what the input gives nothing for, `unread` the sentences that the world's grammar cannot read, and
-    `formless` by method the rows that are paid for a broken form.
+    `lacking` counts rows by what the input gives nothing for, `unparsed` the sentences that the world's grammar cannot read,
+    and `bad_format` by method the rows that are paid for a broken form.
     """
 
     methods: Sequence[str]
@@ -45,8 +45,8 @@ class Tally:
     lacking: Counter[str] = field(default_factory=Counter)
     sums: Counter[str] = field(default_factory=Counter)
     paid: Counter[str] = field(default_factory=Counter)
-    formless: Counter[str] = field(default_factory=Counter)
-    unread: int = 0
+    bad_format: Counter[str] = field(default_factory=Counter)
+    unparsed: int = 0
     cost: Counter[str] = field(default_factory=lambda: Counter(asdict(Cost())))
 
     def add(self, row: Mapping[str, Any], paid_for: bool = True) -> None:
@@ -55,7 +55,7 @@ class Tally:
         self.claims += len(row["claims"])
         self._failures(row)
         for verdict in row["verdicts"]:
-            self.unread += any(isinstance(one, Mapping) and "unparsed" in one for one in verdict["evidence"])
+            self.unparsed += any(isinstance(one, Mapping) and "unparsed" in one for one in verdict["evidence"])
             if verdict["label"] is not None and verdict["aspect"] in ("fact", "answer"):
                 (self.labels if verdict["aspect"] == "fact" else self.outcomes)[verdict["label"]] += 1
         for name in self.methods:
@@ -63,7 +63,7 @@ class Tally:
             if (value := reward.get("value")) is not None:
                 self.paid[name] += 1
                 self.sums[name] += value
-                self.formless[name] += (reward.get("parts") or {}).get("format", 0) < 0
+                self.bad_format[name] += (reward.get("parts") or {}).get("format", 0) < 0
         if paid_for:
             self.cost.update(row["cost"])
 
@@ -84,7 +84,7 @@ class Tally:
                 "mean": round(self.sums[name] / self.paid[name], 6) if self.paid[name] else None,
                 "scored": self.paid[name],
                 "unscored": self.rows - self.paid[name],
-                "formless": self.formless[name],
+                "bad_format": self.bad_format[name],
             }
             for name in self.methods
         }
@@ -94,7 +94,7 @@ class Tally:
             "unscored": self.unscored,
             "lacking": dict(self.lacking),
             "claims": self.claims,
-            "unread": self.unread,
+            "unparsed": self.unparsed,
             "labels": dict(self.labels),
             "outcomes": dict(self.outcomes),
             "failures": dict(self.failures),
