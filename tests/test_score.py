@@ -196,11 +196,11 @@ def test_rows_that_were_not_scored_are_tried_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "named"),
     [
-        ({"method": "forag"}, "method: was rlfh, now forag"),
-        ({"method": "all"}, "method: was rlfh, now all"),
-        ({"overrides": ["rlfh.alpha=2"]}, "rlfh.alpha: was 1.0, now 2.0"),
-        ({"tokenizer": "words"}, "tokenizer: was none, now words"),
-        ({"columns": {"title": "page"}}, "columns: was none, now title=page"),
+        ({"method": "forag"}, 'method is "rlfh", not "forag"'),
+        ({"method": "all"}, 'method is "rlfh", not "all"'),
+        ({"overrides": ["rlfh.alpha=2"]}, "rlfh.alpha is 1.0, not 2.0"),
+        ({"tokenizer": "words"}, 'tokenizer is null, not "words"'),
+        ({"columns": {"title": "page"}}, 'columns.title is null, not "page"'),
     ],
 )
 def test_other_settings_are_refused_with_the_remedy(tmp_path: Path, changed: dict[str, Any], named: str) -> None:
@@ -224,7 +224,7 @@ def test_fields_that_only_training_looks_at_are_no_other_settings(tmp_path: Path
     settings["config"]["truthrl"]["learning_rate"] = 1.0
     path.write_text(json.dumps(settings))
     assert score_file(replace(chosen, overrides=["truthrl.learning_rate=3e-4"]))["earlier"] == 1
-    with pytest.raises(WorkbenchError, match=r"\(truthrl\.reward: was ternary, now binary\)"):
+    with pytest.raises(WorkbenchError, match=r'\(truthrl\.reward is "ternary", not "binary"\)'):
         score_file(replace(chosen, overrides=["truthrl.reward=binary"]))
 
 

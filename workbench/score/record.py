@@ -41,7 +41,7 @@ def claim(out: Path, settings: Mapping[str, Any], overwrite: bool = False) -> No
 
 
 def changes(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
-    """What two scorings differ in, as "config.rlfh.alpha is 1.0, not 2.0".
+    """What two scorings differ in, as "rlfh.alpha is 1.0, not 2.0".
 
     Of the methods' configs, only the fields that both have are compared: a method that one of them does not pay differs in its
     name, and fields of training, which earlier outputs list as well, pay nothing.
@@ -50,15 +50,13 @@ def changes(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
 
     old, new = stored.get("config", {}), wanted.get("config", {})
 
-    def common(config: Mapping[str, Any]) -> dict[str, Any]:
-        return {
-            method: {name: config[method][name] for name in old[method].keys() & new[method]} for method in old.keys() & new
-        }
+    def flat(settings: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
+        both = {name: {field: config[name][field] for field in old[name].keys() & new[name]} for name in old.keys() & new}
+        return {**settings, "config": sorted(config), **both}
 
-    methods = (sorted(old), sorted(new)) if stored.get("method") == wanted.get("method") else ([], [])
-    return differences(
-        {**stored, "config": common(old), "methods": methods[0]}, {**wanted, "config": common(new), "methods": methods[1]}
-    )
+    found = differences(flat(stored, old), flat(wanted, new))
+    named = stored.get("method") != wanted.get("method")
+    return [one for one in found if not (named and one.startswith("config "))]
 
 
 def resume(out: Path, wanted: dict[str, int], methods: Sequence[str], tally: Tally) -> int:
