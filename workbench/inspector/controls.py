@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import typing
-from dataclasses import fields
 from typing import Any, Literal
 
 # The range of each control: by field, by the beginning of its name, or this.
@@ -70,16 +69,12 @@ HEADS = {
 
 
 def controls(config: Any) -> list[dict[str, Any]]:
-    """A control for each constant of the reward in `config`: those of training, which `GRPO` has, are left out."""
-    from workbench.train.grpo import GRPO
+    """A control for each constant of the reward in `config`; `mode`, how claims are asked for, changes no stored row."""
+    from workbench.recipes import reward_settings
 
     kinds = typing.get_type_hints(type(config))
-    training = {field.name for field in fields(GRPO)} if isinstance(config, GRPO) else set()
-    left_out = {"kinds", "mode"}  # what is trained on, and how claims are asked for: neither changes what a row pays
-    names = [
-        field.name for field in fields(config) if field.name not in training | left_out and not field.name.startswith("eval_")
-    ]
-    found = (control(name, kinds[name], getattr(config, name), config) for name in names)
+    settings = reward_settings(config).items()
+    found = (control(name, kinds[name], value, config) for name, value in settings if name != "mode")
     return [one for one in found if one]
 
 

@@ -22,6 +22,7 @@ from workbench.recipes.grading import (
     method,
     method_configs,
     reward_fns,
+    reward_settings,
 )
 from workbench.types import Cost, WorkbenchError
 
@@ -39,6 +40,7 @@ __all__ = [
     "method",
     "method_configs",
     "reward_fns",
+    "reward_settings",
     "train_recipe",
 ]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, fields, replace
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -64,6 +64,15 @@ def reward_fns(configs: Mapping[str, Any]) -> dict[str, RewardFn]:
         WorkbenchError: a config whose values cannot work.
     """
     return {name: method(name).reward(config) for name, config in configs.items()}
+
+
+def reward_settings(config: Any) -> dict[str, Any]:
+    """The fields of a method's config that can change what a row is paid: not those of its training and evaluation."""
+    from workbench.train.grpo import GRPO
+
+    training = {one.name for one in fields(GRPO)} if isinstance(config, GRPO) else set()
+    asked = {"kinds", *(one.name for one in fields(config) if one.name.startswith("eval_"))}
+    return {name: value for name, value in asdict(config).items() if name not in training | asked}
 
 
 def checks_needed(configs: Mapping[str, Any]) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 KEYS = ("WORKBENCH_JUDGE_KEY", "OPENAI_API_KEY")  # environment variables that may hold an endpoint's key, the first one first
 _HALVES = re.compile("[\ud800-\udfff]")  # of surrogate pairs: a cut text may hold one, and no tokenizer takes it
-EVALUATION = ("kinds", "eval_split", "eval_samples")  # fields of a trainable method's config that say what it is asked
 WITHOUT_METHOD = ("fact", "outcome", "checklist")  # what is checked where no reward is asked for
 
 
@@ -231,9 +230,11 @@ def check_evidence(survey: Survey, needed: Sequence[str], options: Options) -> N
 
 def identity(options: Options, configs: Mapping[str, Any], asked: bool) -> dict[str, Any]:
     """What an output depends on, beside its input: to go on with other settings is refused."""
+    from workbench.recipes import reward_settings
+
     settings: dict[str, Any] = {
         "method": options.method,
-        "config": {name: _paying(config) for name, config in configs.items()},
+        "config": {name: reward_settings(config) for name, config in configs.items()},
         "tokenizer": options.tokenizer,
         "columns": dict(options.columns),
     }
@@ -242,14 +243,6 @@ def identity(options: Options, configs: Mapping[str, Any], asked: bool) -> dict[
         settings |= {"judge": judge, "model": options.model, "store": options.store}
         settings["passages"] = _digest(options.passages) if options.passages else None
     return settings
-
-
-def _paying(config: Any) -> dict[str, Any]:
-    """The fields of a method's config but for those that only its training looks at."""
-    from workbench.train.grpo import GRPO
-
-    training = {one.name for one in fields(GRPO)} if isinstance(config, GRPO) else set()
-    return {name: value for name, value in asdict(config).items() if name not in (*training, *EVALUATION)}
 
 
 def _digest(path: Path) -> str:
