@@ -346,6 +346,6 @@ def test_world_export(cli: Cli, tmp_path: Path) -> None:
 
 def test_world_build_passes_its_arguments(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     """Stood in for: building takes minutes, and is tested where it lives."""
-    stand_in(monkeypatch, "workbench.world.policy", build_policy=lambda *arguments: {"seen": list(map(str, arguments))})
+    stand_in(monkeypatch, "workbench.tiny.build", build_policy=lambda *arguments: {"seen": list(map(str, arguments))})
     code, out, _ = cli("world", "build", "--out", "unused", "--size", "small", "--json")
     assert code == 0 and json.loads(out) == {"seen": ["unused", "0", "2", "small"]}

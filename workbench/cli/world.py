@@ -54,7 +54,7 @@ def world_build(
     as_json: Json = False,
 ) -> None:
     """Train the tiny model that has read the world's documents: the policy that the recipes start from."""
-    from workbench.world.policy import build_policy
+    from workbench.tiny.build import build_policy
 
     with stdout_kept_clean():
         card = build_policy(out, seed, threads, size)
