@@ -19,8 +19,9 @@ import pytest
 
 import tests.grpo_run as run
 from tests.tiny_model import make_policy
+from workbench.runs.checkpoints import is_complete, mark_complete, rewind
+from workbench.runs.folder import lock, open_run
 from workbench.train.grpo import GRPO, TooManyFailures, check, make_trainer, order, train_grpo
-from workbench.train.run import is_complete, lock, mark_complete, open_run, rewind
 from workbench.types import Failure, Feedback, Response, Reward, WorkbenchError
 
 SMALL = replace(run.CONFIG, steps=2, micro_batch=None, generation_batch=None, save_every=1)
@@ -318,7 +319,7 @@ def test_resuming_under_other_versions_is_told(tmp_path: Path, capsys: pytest.Ca
 
 
 def test_full_disk_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("workbench.train.run.FREE_MB", 10**12)
+    monkeypatch.setattr("workbench.runs.folder.FREE_MB", 10**12)
     with pytest.raises(WorkbenchError, match="MB free"):
         open_run(tmp_path, {})
     assert not (tmp_path / "config.json").exists()

@@ -189,7 +189,7 @@ def test_threads_do_not_depend_on_the_machine(small_bench: Bench, tmp_path: Path
 
 def test_a_folder_in_use_is_left_alone(small_bench: Bench, tmp_path: Path) -> None:
     pytest.importorskip("fcntl")
-    from workbench.train.run import lock
+    from workbench.runs.folder import lock
 
     with lock(tmp_path / "run"), pytest.raises(WorkbenchError, match="another process is using"):
         train_recipe("truthrl", "tiny", 3, tmp_path / "run")

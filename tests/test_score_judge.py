@@ -417,7 +417,7 @@ def test_an_interrupt_ends_with_130_and_is_taken_up(
 
 
 def test_another_process_may_not_write_the_same_output(tmp_path: Path) -> None:
-    from workbench.train.run import lock
+    from workbench.runs.folder import lock
 
     with JudgeServer(reply=reply) as server:
         chosen = options(tmp_path, server, responses(1))

@@ -92,7 +92,7 @@ class Bench:
     def load(self, policy: str) -> Policy:
         """Load a policy by name for generation; a run folder's adapter goes over this bench's own policy."""
         from workbench.generate import load_policy
-        from workbench.train.run import read_json
+        from workbench.runs.folder import read_json
 
         path = self.path(policy)
         check_policy(policy, path)
@@ -104,7 +104,7 @@ class Bench:
 
 def check_world(name: str, path: str, world_hash: str) -> None:
     """Refuse a built policy whose card, beside its folder, names another world: what it knows is true of that one."""
-    from workbench.train.run import read_json
+    from workbench.runs.folder import read_json
 
     folder = Path(path).parent
     built = (read_json(folder / "card.json") or {}).get("world_hash")

@@ -98,7 +98,7 @@ def check_policy_name(name: str) -> None:
         if adapter_folder(path) is None:
             _check_checkpoint(path, name)
     elif not re.fullmatch(r"\w[\w.-]*/[\w.-]+", name, re.ASCII) or path.parts[0] == "runs" or Path(path.parts[0]).exists():
-        from workbench.train.run import what_is_there
+        from workbench.runs.folder import what_is_there
 
         near = path.parent if len(path.parts) > 1 and path.parent.is_dir() else Path("runs")
         raise WorkbenchError(

@@ -74,8 +74,8 @@ def train_recipe(
     """
     import workbench.bench as benches
     from workbench.data import check_trainable
+    from workbench.runs.folder import lock, open_run, policy_hash, read_json
     from workbench.threads import DEFAULT_THREADS
-    from workbench.train.run import lock, open_run, policy_hash, read_json
 
     if recipe in METHODS and recipe not in TRAINABLE:
         raise WorkbenchError(f"recipe '{recipe}' pays rewards but cannot be trained yet: choose one of {', '.join(TRAINABLE)}")
@@ -137,10 +137,10 @@ def _run(
     module: Any, config: Any, bench: Bench, out: Path, identity: Mapping[str, Any], questions: str | Path | None
 ) -> dict[str, Any]:
     from workbench.jsonl import write_json
+    from workbench.runs.folder import read_json
     from workbench.threads import use_threads
     from workbench.train.grpo import TooManyFailures
     from workbench.train.models import import_unsloth_first
-    from workbench.train.run import read_json
 
     began, earlier = time.perf_counter(), earlier_seconds(out)
     before, after, status = read_json(out / "before.json"), None, "interrupted"
@@ -223,7 +223,8 @@ def versions() -> dict[str, str]:
 
 def earlier_seconds(out: Path) -> float:
     """What the run in `out` has taken so far; after a kill no summary tells it, and its steps' own seconds stand in."""
-    from workbench.train.run import metrics_rows, read_json
+    from workbench.runs.checkpoints import metrics_rows
+    from workbench.runs.folder import read_json
 
     summary = read_json(out / "summary.json") or {}
     return max(summary.get("seconds", 0.0), sum(row["seconds"] for row in metrics_rows(out)))

@@ -29,9 +29,9 @@ def score_file(options: Options, progress: Progress | None = None) -> dict[str, 
     Raises:
         WorkbenchError: before anything is asked or written, for whatever in the options or the input cannot work.
     """
+    from workbench.runs.folder import lock
     from workbench.score.run import run
     from workbench.score.setup import cache_path, check
-    from workbench.train.run import lock
 
     check(options)
     with lock(options.out.parent), ExitStack() as closing:

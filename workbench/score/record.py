@@ -23,7 +23,7 @@ def claim(out: Path, settings: Mapping[str, Any], overwrite: bool = False) -> No
     Raises:
         WorkbenchError: there is another output in its place.
     """
-    from workbench.train.run import read_json
+    from workbench.runs.folder import read_json
 
     path = settings_path(out)
     if overwrite:
@@ -46,7 +46,7 @@ def changes(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
     Of the methods' configs, only the fields that both have are compared: a method that one of them does not pay differs in its
     name, and fields of training, which earlier outputs list as well, pay nothing.
     """
-    from workbench.train.run import differences
+    from workbench.runs.folder import differences
 
     old, new = stored.get("config", {}), wanted.get("config", {})
 

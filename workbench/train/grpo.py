@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from workbench.config import check_values
+from workbench.runs.checkpoints import rewind, sync_tree
 from workbench.train.models import Trainee, load_trainee
-from workbench.train.run import rewind, sync_tree
 from workbench.types import Grade, Question, WorkbenchError
 
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from workbench.generate import as_response
 from workbench.jsonl import append_json
 from workbench.metrics import RATES, rates
+from workbench.runs.checkpoints import mark_complete, prune, sync
 from workbench.store import Store
-from workbench.train.run import mark_complete, prune, sync
 from workbench.types import Feedback, Grade, Question, Response
 
 if TYPE_CHECKING:

@@ -27,7 +27,6 @@ from typing import Any
 from workbench.jsonl import iter_rows, truncate_after_step, write_json
 from workbench.types import WorkbenchError
 
-MARKER = "complete.json"
 FREE_MB = 200
 
 
@@ -103,85 +102,6 @@ def differences(stored: Mapping[str, Any], wanted: Mapping[str, Any], prefix: st
     return found
 
 
-def rewind(out: Path) -> tuple[Path | None, int]:
-    """Take the folder back to its last complete checkpoint: (its folder or None, its step or 0).
-
-    Half-written checkpoints, and those whose steps are not all in the metrics, are removed; metrics and rollouts after
-    that step are cut off.
-    """
-    checkpoints = sorted((out / "checkpoints").glob("checkpoint-*"), key=step_of)
-    logged = len(metrics_rows(out))
-    complete = [checkpoint for checkpoint in checkpoints if step_of(checkpoint) <= logged and is_complete(checkpoint)]
-    for checkpoint in checkpoints:
-        if checkpoint not in complete:
-            shutil.rmtree(checkpoint)
-    last = complete[-1] if complete else None
-    step = step_of(last) if last else 0
-    for name in ("metrics.jsonl", "rollouts.jsonl"):
-        if (out / name).exists():
-            truncate_after_step(out / name, step)
-    return last, step
-
-
-def metrics_rows(out: Path) -> list[dict[str, Any]]:
-    """The rows of steps 1, 2, 3, … in the folder's metrics, up to the first step that is missing."""
-    if not (out / "metrics.jsonl").exists():
-        return []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # an unfinished last line is reported when it is cut off
-        rows = list(iter_rows(out / "metrics.jsonl"))
-    whole = [row.get("step") == number for number, row in enumerate(rows, start=1)]
-    return rows[: [*whole, False].index(False)]
-
-
-def step_of(checkpoint: Path) -> int:
-    number = checkpoint.name.rpartition("-")[2]
-    return int(number) if number.isdigit() else -1
-
-
-def mark_complete(checkpoint: Path) -> None:
-    """Declare a checkpoint written, once it is on the disk: the digests of its files, put in place by one rename."""
-    sync_tree(checkpoint)
-    paths = sorted(path for path in checkpoint.rglob("*") if path.is_file() and path.name != MARKER)
-    files = {path.relative_to(checkpoint).as_posix(): _digest(path) for path in paths}
-    write_json(checkpoint / MARKER, {"step": step_of(checkpoint), "files": files})
-    sync(checkpoint)
-    sync(checkpoint.parent)
-
-
-def is_complete(checkpoint: Path) -> bool:
-    """Whether the marker is there and every file is as it was when the marker was written."""
-    marker = read_json(checkpoint / MARKER)
-    if not marker or marker.get("step") != step_of(checkpoint):
-        return False
-    return all((checkpoint / name).is_file() and _digest(checkpoint / name) == d for name, d in marker["files"].items())
-
-
-def sync_tree(folder: Path) -> None:
-    """`sync` a folder and everything in it."""
-    for path in (*folder.rglob("*"), folder):
-        sync(path)
-
-
-def sync(path: Path) -> None:
-    """Wait until a file's content, or a folder's list of names, is on the disk."""
-    if path.is_dir() and os.name == "nt":  # Windows does not open folders
-        return
-    file = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)
-
-
-def prune(checkpoints: Path, keep: int = 2) -> None:
-    """Remove all but the newest `keep` complete checkpoints."""
-    complete = sorted((path for path in checkpoints.glob("checkpoint-*") if (path / MARKER).is_file()), key=step_of)
-    for checkpoint in complete[:-keep]:
-        (checkpoint / MARKER).unlink()  # first, so that a half-removed checkpoint is not taken for a complete one
-        shutil.rmtree(checkpoint)
-
-
 def read_json(path: Path) -> dict[str, Any] | None:
     """The object in a JSON file; None if it is missing or broken."""
     try:
@@ -199,11 +119,12 @@ def policy_hash(folder: str) -> str | None:
     digest = hashlib.sha256()
     for file in sorted(path.iterdir()):
         if file.suffix == ".safetensors" or file.name in ("config.json", "adapter_config.json", "tokenizer.json"):
-            digest.update(f"{file.name}:{_digest(file)}\n".encode())
+            digest.update(f"{file.name}:{file_digest(file)}\n".encode())
     return digest.hexdigest()[:16]
 
 
-def _digest(path: Path) -> str:
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file's content."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
