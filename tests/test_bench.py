@@ -26,7 +26,7 @@ def make_run(folder: Path, policy: Path) -> Path:
     import torch
     from peft import LoraConfig, get_peft_model
 
-    from workbench.generate import load_checkpoint
+    from workbench.policy import load_checkpoint
 
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(1)

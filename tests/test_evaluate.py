@@ -174,8 +174,8 @@ def test_evaluation_in_the_second_language(monkeypatch: pytest.MonkeyPatch, tmp_
 
 
 def test_evaluating_a_policy_is_reproducible(tmp_path: Path) -> None:
-    from workbench.generate import load_policy
     from workbench.grade import grade
+    from workbench.policy import load_policy
     from workbench.verify import outcome
 
     policy = load_policy(make_policy(tmp_path), device="cpu")

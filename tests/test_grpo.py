@@ -88,7 +88,8 @@ def test_unsloth_compiles_where_nobody_else_can_write(tmp_path: Path, monkeypatc
 
 
 def test_trained_policy_differs_from_its_start_and_loads_from_the_run_folder(policy: str, trained: Path) -> None:
-    from workbench.generate import generate, load_policy
+    from workbench.generate import generate
+    from workbench.policy import load_policy
 
     before = generate(load_policy(policy), run.QUESTIONS, max_new_tokens=4, greedy=True, logprobs=True)
     after = generate(load_policy(trained), run.QUESTIONS, max_new_tokens=4, greedy=True, logprobs=True)

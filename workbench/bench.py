@@ -91,7 +91,7 @@ class Bench:
 
     def load(self, policy: str) -> Policy:
         """Load a policy by name for generation; a run folder's adapter goes over this bench's own policy."""
-        from workbench.generate import load_policy
+        from workbench.policy import load_policy
         from workbench.runs.folder import read_json
 
         path = self.path(policy)
@@ -121,7 +121,7 @@ def check_policy(name: str, path: str) -> None:
     Raises:
         WorkbenchError: no such folder and no possible hub name; for the shipped policy, how to build it.
     """
-    from workbench.generate import check_policy_name
+    from workbench.policy import check_policy_name
 
     if Path(path).is_relative_to(TINY_POLICY) and not Path(path).is_dir():
         raise WorkbenchError(
