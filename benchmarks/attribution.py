@@ -15,7 +15,7 @@ from datetime import date
 from pathlib import Path
 
 from workbench.attribute import match, strip_end
-from workbench.recipes import versions
+from workbench.runs.folder import versions
 
 LETTERS = "etaoinshrdlucmfwypvbgkqjxz"
 

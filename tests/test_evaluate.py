@@ -166,7 +166,7 @@ def test_evaluation_in_the_second_language(monkeypatch: pytest.MonkeyPatch, tmp_
 
     folder = make_policy(tmp_path)
     small = benches.Bench("tiny", "sft", questions, 2, "hash", benches.rule_checks, checkpoints={"sft": str(folder)})
-    monkeypatch.setattr(benches, "bench", lambda name, questions=None: small)
+    monkeypatch.setattr("workbench.evaluate.bench_of", lambda name, questions=None: small)
     assert evaluate_policy("sft", "test", "tiny", samples=0, threads=1, lang="l2")["n"] == 1
     with pytest.raises(WorkbenchError, match="no questions in split 'test' in 'fr'"):
         evaluate_policy("sft", "test", "tiny", lang="fr")

@@ -19,9 +19,12 @@ import pytest
 
 import tests.grpo_run as run
 from tests.tiny_model import make_policy
+from workbench.failures import TooManyFailures
 from workbench.runs.checkpoints import is_complete, mark_complete, rewind
 from workbench.runs.folder import lock, open_run
-from workbench.train.grpo import GRPO, TooManyFailures, check, make_trainer, order, train_grpo
+from workbench.train.grpo import GRPO, check, make_trainer, order, train_grpo
+from workbench.train.record import Record
+from workbench.train.trl_adapter import TRLAdapter
 from workbench.types import Failure, Feedback, Response, Reward, WorkbenchError
 
 SMALL = replace(run.CONFIG, steps=2, micro_batch=None, generation_batch=None, save_every=1)
@@ -117,11 +120,10 @@ def test_every_rollout_and_step_is_recorded(trained: Path) -> None:
 def test_a_group_is_told_from_another_group_of_the_same_question(policy: str, tmp_path: Path) -> None:
     from transformers import AutoTokenizer
 
-    from workbench.train.recorder import Recorder
-
-    with Recorder(SMALL, run.QUESTIONS, run.grade, AutoTokenizer.from_pretrained(policy), tmp_path, "m", 0) as recorder:
+    with Record(tmp_path, "m", run.grade, steps=2, done=0, max_failed=0.9) as record:
+        adapter = TRLAdapter(record, run.QUESTIONS, AutoTokenizer.from_pretrained(policy), group_size=4)
         for number in ([0] * 4 + [1] * 4, [0] * 4 + [2] * 4):  # a step sampled in two batches
-            recorder.reward([[70, 71]] * 8, number, SimpleNamespace(global_step=6))
+            adapter.reward([[70, 71]] * 8, number, SimpleNamespace(global_step=6))
     recorded = rows(tmp_path / "rollouts.jsonl")
     assert [row["group"] for row in recorded[::4]] == ["q0/7", "q1/7", "q0/7.2", "q2/7"]
     assert [row["sample"] for row in recorded] == [0, 1, 2, 3] * 4
@@ -150,12 +152,12 @@ def test_all_that_a_checkpoint_counts_on_is_on_the_disk_before_it_is_complete(
 
 def test_no_reward_is_left_out_of_the_baseline_and_gets_advantage_zero(policy: str, tmp_path: Path) -> None:
     from workbench.train.models import load_trainee
-    from workbench.train.recorder import Recorder
 
     trainee = load_trainee(policy, lora_r=4, lora_alpha=8, seed=1)
     config = replace(SMALL, prompts_per_step=8)
-    with Recorder(config, run.QUESTIONS, run.grade, trainee.tokenizer, tmp_path, "m", 0) as recorder:
-        trainer = make_trainer(config, run.QUESTIONS, trainee, recorder, tmp_path, seed=1)
+    with Record(tmp_path, "m", run.grade, steps=2, done=0, max_failed=0.9) as record:
+        adapter = TRLAdapter(record, run.QUESTIONS, trainee.tokenizer, config.group_size)
+        trainer = make_trainer(config, trainee, adapter, tmp_path, seed=1)
         trainer.model.train()
         batch = trainer._generate_and_score_completions(next(iter(trainer.get_train_dataloader())))
     values = [row["rewards"]["m"]["value"] for row in rows(tmp_path / "rollouts.jsonl")]

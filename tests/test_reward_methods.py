@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import hypothesis
@@ -15,11 +14,11 @@ from hypothesis import strategies as st
 
 from benchmarks.replay import measure
 from tests.reward_rows import row
-from workbench.bench import Bench, bench
+from workbench.bench import bench
 from workbench.checks import Checks
 from workbench.examples import worked_example
 from workbench.grade import rescore
-from workbench.recipes import METHODS, checks_needed, configure, method, method_configs, reward_fns, train_recipe
+from workbench.recipes import METHODS, checks_needed, method, method_configs, reward_fns
 from workbench.recipes.rlfh import RLFH
 from workbench.tokens import words
 from workbench.types import Claim, Claims, Cost, Feedback, Question, Response, Verdict, WorkbenchError
@@ -230,7 +229,7 @@ def test_every_grader_asks_only_for_what_its_reward_looks_at() -> None:
         "klcf": (1.0, {"answer"}), "knowrl": (3.0, {"think"}),
     }  # fmt: skip
     for name, (value, sections) in expected.items():
-        [feedback] = method(name).grader(configure(name, tiny), tiny)([response])
+        [feedback] = method(name).grader(method(name).configure("tiny"), tiny.checks)([response])
         assert feedback.rewards[name].value == pytest.approx(value), (name, feedback)
         assert {claim.section for claim in feedback.claims} == sections
         judged = {verdict.target for verdict in feedback.verdicts if verdict.target.startswith("claim:")}
@@ -253,16 +252,3 @@ def test_single_pass_mode_takes_the_verdicts_of_the_extraction() -> None:
     assert [verdict.target for verdict in feedback.verdicts] == ["claim:1"] and feedback.cost.calls == 1
     with pytest.raises(WorkbenchError, match="no check fact"):
         method("rlfh").grader(RLFH(), judge)
-
-
-def test_only_some_can_be_trained(tmp_path: Path) -> None:
-    with pytest.raises(WorkbenchError, match="'forag' pays rewards but cannot be trained yet"):
-        train_recipe("forag", "tiny", 1, tmp_path / "run")
-    assert not (tmp_path / "run").exists()
-
-
-def test_configure_knows_all_five() -> None:
-    tiny: Bench = bench("tiny")
-    for name in METHODS:
-        assert type(configure(name, tiny, None, [])) is type(method_configs([name])[name])
-    assert configure("rlfh", tiny, None, ["rlfh.beta=3"]).beta == 3.0

@@ -4,6 +4,9 @@ A row has *failed* if at least one Failure is recorded on it: of its extraction,
 What the input gives nothing for is recorded in the same form and is no failure: such a row merely has *no gold answer*, no
 checklist, or no verdict that a reward asks for. A row is *not judged* if nobody has read it for claims or given a verdict.
 
+One meaning of `max_failed`, too: the share of responses without a reward, of those graded together so far (of a step in
+training, of a call in `trl_reward`, of a file in `score`), above which whoever asked for them stops.
+
 All take a row as it is stored (`Feedback.to_row`), or as a person may write one, with what it has.
 """
 
@@ -11,6 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
+
+from workbench.types import WorkbenchError
 
 LACKING = {
     "no_gold": "no gold answer",
@@ -22,6 +27,16 @@ LACKING = {
     "not_extracted": "not read for claims",
     "not_logged": "no number logged",
 }
+
+
+class TooManyFailures(WorkbenchError):
+    """So many responses could not be graded that to go on with the rest would not be sound."""
+
+    code = 4
+
+
+def too_many(unscored: int, graded: int, max_failed: float) -> bool:
+    return unscored > max_failed * graded
 
 
 def failures(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import sys
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from workbench.generate import Policy, hf
+from workbench.generate import Policy, Sampling, apart, hf
 from workbench.hub import from_disk_or_hub
 from workbench.runs.folder import what_is_there
+from workbench.threads import use_threads
 from workbench.types import WorkbenchError
 
 
@@ -30,8 +33,7 @@ def load_policy(name: str | Path, *, base: str | Path | None = None, device: str
     import torch
 
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
-    adapter = adapter_folder(Path(name))
-    folder = str(base or adapter_base(adapter)) if adapter else str(name)
+    adapter, folder = _places(name, base)
     model, tokenizer = load_checkpoint(folder, device=device)
     if adapter:
         from peft import PeftModel
@@ -45,33 +47,84 @@ def as_policy(name: str, model: Any, tokenizer: Any) -> Policy:
     """Wrap a model in memory. Its own sampling defaults are dropped: only what the caller asks for is applied."""
     from transformers import GenerationConfig
 
-    declared = model.generation_config.eos_token_id
-    stops = {tokenizer.eos_token_id, *(declared if isinstance(declared, list) else [declared])} - {None}
+    stop_ids = _stop_ids(tokenizer, model.generation_config)
     model.generation_config = GenerationConfig(
-        eos_token_id=sorted(stops), pad_token_id=tokenizer.pad_token_id, bos_token_id=tokenizer.bos_token_id
+        eos_token_id=list(stop_ids), pad_token_id=tokenizer.pad_token_id, bos_token_id=tokenizer.bos_token_id
     )
-    return Policy(name, tokenizer, tuple(sorted(stops)), partial(hf.complete, model, tokenizer.pad_token_id), model)
+    return Policy(name, tokenizer, stop_ids, partial(hf.complete, model, tokenizer.pad_token_id), model)
+
+
+def load_apart(name: str | Path, *, base: str | Path | None = None, threads: int | None = None) -> Policy:
+    """As `load_policy`, but another process generates with it, on `threads` CPU threads: see `workbench.generate.apart`.
+
+    Raises:
+        WorkbenchError: there is no such policy.
+    """
+    from transformers import AutoConfig, GenerationConfig
+
+    _, folder = _places(name, base)
+    tokenizer = _load_tokenizer(folder)
+    try:
+        declared = from_disk_or_hub(GenerationConfig.from_pretrained, folder)
+    except OSError:
+        declared = GenerationConfig.from_model_config(from_disk_or_hub(AutoConfig.from_pretrained, folder))
+    complete = partial(apart.complete, str(name), None if base is None else str(base), threads)
+    return Policy(str(name), tokenizer, _stop_ids(tokenizer, declared), complete)
+
+
+def answer_apart() -> None:
+    """What the other process of `load_apart` does: a job of `apart.complete` on stdin, completions on stdout."""
+    job = json.load(sys.stdin)
+    with use_threads(job["threads"]):
+        policy = load_policy(job["folder"], base=job["base"])
+        print(json.dumps(policy.complete(job["prompts"], job["stop_ids"], Sampling(**job["sampling"]))))
+
+
+def _places(name: str | Path, base: str | Path | None) -> tuple[Path | None, str]:
+    """The folder of the policy's adapter, if it is one, and the checkpoint that holds the weights below."""
+    adapter = adapter_folder(Path(name))
+    return adapter, str(base or adapter_base(adapter)) if adapter else str(name)
+
+
+def _stop_ids(tokenizer: Any, declared: Any) -> tuple[int, ...]:
+    """The ids that end a response: the tokenizer's, and those that a generation config names."""
+    named = declared.eos_token_id
+    return tuple(sorted({tokenizer.eos_token_id, *(named if isinstance(named, list) else [named])} - {None}))
 
 
 def load_checkpoint(folder: str, *, device: str) -> tuple[Any, Any]:
     """A full checkpoint as (model, tokenizer): fp32 on CPU, bf16 on GPU, whatever is on disk; padding on the left."""
     import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers import AutoModelForCausalLM
+
+    tokenizer = _load_tokenizer(folder)
+    dtype = torch.float32 if device == "cpu" else torch.bfloat16
+    with _quiet_loading(), _named(folder):
+        model = from_disk_or_hub(AutoModelForCausalLM.from_pretrained, folder, dtype=dtype, use_safetensors=True)
+    return model.to(device), tokenizer
+
+
+def _load_tokenizer(folder: str) -> Any:
+    from transformers import AutoTokenizer
 
     check_policy_name(folder)
-    dtype = torch.float32 if device == "cpu" else torch.bfloat16
-    try:
+    with _named(folder):
         tokenizer = from_disk_or_hub(AutoTokenizer.from_pretrained, folder, padding_side="left", truncation_side="left")
-        with _quiet_loading():
-            model = from_disk_or_hub(AutoModelForCausalLM.from_pretrained, folder, dtype=dtype, use_safetensors=True)
+    if tokenizer.pad_token is None:
+        tokenizer.pad_token = tokenizer.eos_token
+    return tokenizer
+
+
+@contextlib.contextmanager
+def _named(folder: str) -> Iterator[None]:
+    """Whatever a loader raises, as one line that names the policy."""
+    try:
+        yield
     except (OSError, ValueError) as error:
         reason = str(error).strip().splitlines()[0]
         raise WorkbenchError(
             f"cannot load policy '{folder}': {reason} — name a folder with config.json, model.safetensors and a tokenizer"
         ) from error
-    if tokenizer.pad_token is None:
-        tokenizer.pad_token = tokenizer.eos_token
-    return model.to(device), tokenizer
 
 
 def check_policy_name(name: str) -> None:

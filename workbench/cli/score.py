@@ -20,6 +20,7 @@ from workbench.cli.frame import (
     stdout_kept_clean,
     text,
 )
+from workbench.recipes import METHODS
 from workbench.types import WorkbenchError
 
 _FIELDS = (
@@ -44,8 +45,8 @@ Source = Annotated[
     Path, typer.Option("--in", help=f"JSONL or Parquet of {COLUMNS}; rows with claims and verdicts are paid without any judge.")
 ]
 Method = Annotated[
-    Literal["rlfh", "truthrl", "forag", "klcf", "knowrl", "all", "none"],
-    typer.Option(help="Whose reward is paid; none: claims and verdicts only."),
+    str,
+    typer.Option(metavar="|".join((*METHODS, "all", "none")), help="Whose reward is paid; none: claims and verdicts only."),
 ]
 JudgeName = Annotated[
     str | None,

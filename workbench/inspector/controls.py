@@ -70,7 +70,7 @@ HEADS = {
 
 def controls(config: Any) -> list[dict[str, Any]]:
     """A control for each constant of the reward in `config`; `mode`, how claims are asked for, changes no stored row."""
-    from workbench.recipes import reward_settings
+    from workbench.recipes.method import reward_settings
 
     kinds = typing.get_type_hints(type(config))
     settings = reward_settings(config).items()

@@ -12,9 +12,10 @@ from workbench.metrics.claims import CLAIM_METRICS, Options, claim_terms, median
 from workbench.metrics.confidence import Ranked, ranked, restrict, risk_coverage
 from workbench.metrics.outcomes import RATES, RESAMPLES, WEIGHTS
 from workbench.metrics.preferences import read_preferences, wins
-from workbench.metrics.rows import STATES, Row, file_of, read_rows
-from workbench.types import WorkbenchError
+from workbench.metrics.rows import STATES, Row, file_of, read_rows, rows_of
+from workbench.types import Feedback, WorkbenchError
 
+IN_EVALUATIONS = ("factscore", "correct", "incorrect", "responded", "claims")
 Terms = list[tuple[str, dict[str, tuple[float, float]]]]
 
 
@@ -133,6 +134,16 @@ def summarise(rows: Sequence[Row], settings: Settings | None = None) -> dict[str
         result[name] = cell if cell["value"] is not None else {**cell, "reason": _reason(name, rows, settings)}
     result |= {"k": settings.options.k, "gamma": settings.options.gamma, "veriscore_k": settings.options.veriscore_k}
     return result | {"risk_coverage": risk_coverage(answers)}
+
+
+def claim_table(feedbacks: Sequence[Feedback], *, k: int = 32, seed: int = 0, resamples: int = RESAMPLES) -> dict[str, Any]:
+    """The claim metrics of graded responses, `{metric: {value, low, high}}`; nothing where none was read for claims."""
+    rows = rows_of(feedbacks, sections=("answer", "body"))
+    if not any(row.extracted for row in rows):
+        return {}
+    settings = Settings(Options(k), seed=seed, resamples=resamples)
+    found = intervals(_sums(rows, settings), ranked(()), resamples, seed)
+    return {name: found[name] for name in (*IN_EVALUATIONS, f"recall@{k}", f"f1@{k}")}
 
 
 def compare(rows: Sequence[Row], others: Sequence[Row], settings: Settings) -> dict[str, Any]:

@@ -17,17 +17,21 @@ import hashlib
 import importlib.util
 import json
 import os
+import platform
 import shutil
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+import workbench
 from workbench.jsonl import iter_rows, truncate_after_step, write_json
 from workbench.types import WorkbenchError
 
 FREE_MB = 200
+PACKAGES = ("torch", "transformers", "trl", "peft", "unsloth")  # whose versions a run depends on
 
 
 @contextlib.contextmanager
@@ -53,10 +57,16 @@ def lock(out: Path) -> Iterator[None]:
         yield
 
 
-def open_run(out: Path, identity: Mapping[str, Any], versions: Mapping[str, str] | None = None) -> dict[str, Any] | None:
+def open_run(
+    out: Path,
+    identity: Mapping[str, Any],
+    versions: Mapping[str, str] | None = None,
+    *,
+    read: Callable[[dict[str, Any]], dict[str, Any]] = dict,
+) -> dict[str, Any] | None:
     """Make the folder `out` that of the run that `identity` describes; the stored summary if that run is finished.
 
-    `versions` of the libraries are stored with a new run; resuming under others is allowed, with a warning.
+    `read` gives what an earlier version stored the form of today's. `versions` of the libraries are stored with a new run; resuming under others is allowed, with a warning.
 
     Raises:
         WorkbenchError: the disk is full, or another run lies there.
@@ -66,7 +76,7 @@ def open_run(out: Path, identity: Mapping[str, Any], versions: Mapping[str, str]
     foreign = [name for name in ("metrics.jsonl", "rollouts.jsonl", "summary.json") if (out / name).exists()]
     if stored is None and foreign:
         raise WorkbenchError(f"'{out}' holds {', '.join(foreign)} but no config.json: choose another --out folder")
-    if stored is not None and (different := differences(stored, json.loads(json.dumps(identity)))):
+    if stored is not None and (different := differences(read(stored), json.loads(json.dumps(identity)))):
         raise WorkbenchError(f"'{out}' holds another run ({'; '.join(different)}): choose another --out folder")
     summary = read_json(out / "summary.json")
     if summary and summary.get("status") == "done":
@@ -137,3 +147,12 @@ def _check_writable(out: Path) -> None:
         probe.unlink()
     except OSError as error:
         raise WorkbenchError(f"cannot write to '{out}' ({error.strerror}): choose another --out folder") from error
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python, this package and the libraries a run depends on, as far as they are installed."""
+    installed = {"python": platform.python_version(), "workbench": workbench.__version__}
+    for package in PACKAGES:
+        with contextlib.suppress(PackageNotFoundError):
+            installed[package] = version(package)
+    return installed

@@ -68,7 +68,8 @@ def _prepare(
 
     What has to be closed, whatever comes of it, is left to `closing`.
     """
-    from workbench.recipes import reward_fns
+    from workbench.grade import SECTIONS
+    from workbench.recipes import reward_fns, sections_read
     from workbench.score import setup
     from workbench.score.evidence import evidence
     from workbench.score.run import Plan
@@ -100,6 +101,7 @@ def _prepare(
         plan = Plan(
             rewards,
             needed,
+            sections_read(configs) if configs else SECTIONS,
             checks,
             search.take if search else list,
             threads,

@@ -230,7 +230,7 @@ def check_evidence(survey: Survey, needed: Sequence[str], options: Options) -> N
 
 def identity(options: Options, configs: Mapping[str, Any], asked: bool) -> dict[str, Any]:
     """What an output depends on, beside its input: to go on with other settings is refused."""
-    from workbench.recipes import reward_settings
+    from workbench.recipes.method import reward_settings
 
     settings: dict[str, Any] = {
         "method": options.method,
