@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from math import fsum
 from typing import Literal
 
 from workbench.reward.layout import well_formed
-from workbench.reward.verdicts import P_TRUE, Table, claims, find, label, on_claim, scored, total
+from workbench.reward.verdicts import Table, claims, find, label, on_claim, scored, supported, total
 from workbench.types import Event, Feedback, Reward, RewardFn
-
-SUPPORTED = ("correct", "hedged_correct")
 
 
 def knowrl(
@@ -33,8 +32,8 @@ def knowrl(
             "correct": {"correct": correct, "uncertain": refusal, "incorrect": wrong}[outcome],
         }
         if facts == "always" or outcome == "incorrect":
-            labels = [label(on_claim(verdicts, claim, "fact"), P_TRUE) for claim in thought]
-            parts["fact"] = sum(name in SUPPORTED for name in labels) / len(labels) if labels else 0.0
+            values = [supported(on_claim(verdicts, claim, "fact")) for claim in thought]
+            parts["fact"] = fsum(values) / len(values) if values else 0.0
         events = tuple(Event(name, value) for name, value in parts.items())
         return Reward(total(events), parts, events)
 

@@ -11,6 +11,7 @@ Table = Mapping[tuple[str, str | None], Verdict]
 
 # The probability that a label stands for where a verdict gives none *(ours)*: to hedge does not make a claim less true.
 P_TRUE = {"correct": 1.0, "hedged_correct": 1.0, "vague": 0.5, "hedged_wrong": 0.0, "wrong": 0.0}
+SUPPORTED = ("correct", "hedged_correct")  # where a claim is supported or not, and nothing between; hedged or not *(ours)*
 
 
 class Unscored(Exception):
@@ -73,6 +74,11 @@ def probability(verdict: Verdict) -> float:
     if not 0 <= verdict.p <= 1:
         raise unscored("not_a_probability", f"p = {verdict.p} of the {verdict.target} is not in [0, 1]", str(verdict.p))
     return verdict.p
+
+
+def supported(verdict: Verdict) -> float:
+    """1 for a claim that its label says is supported, else 0, so for a vague one."""
+    return float(label(verdict, P_TRUE) in SUPPORTED)
 
 
 def claims(feedback: Feedback, wanted: Callable[[Claim], bool]) -> list[Claim]:
