@@ -61,6 +61,7 @@ def answered(label: str, *more: Verdict) -> Feedback:
     [  # for a correct answer, an abstention, a wrong answer; what is out of knowledge pays +1 only for the abstention
         (TruthRL(knowledge=True), [1, 0, -1], [-1, 1, -1]),
         (TruthRL(knowledge=True, reward="binary"), [1, -1, -1], [-1, 1, -1]),
+        (TruthRL(knowledge=True, correct=3, abstain=0.5, wrong=-2), [3, 0.5, -2], [-2, 1, -2]),  # +1 whatever `correct` is
     ],
 )
 def test_knowledge_enhanced(config: TruthRL, known: list[float], unknown: list[float]) -> None:

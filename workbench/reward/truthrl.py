@@ -25,7 +25,8 @@ def ternary(correct: float = 1.0, abstain: float = 0.0, wrong: float = -1.0) -> 
 
 
 def knowledge(base: RewardFn, abstain: float = 1.0, other: float = -1.0) -> RewardFn:
-    """The knowledge-enhanced variant: what is out of knowledge pays +1 for an abstention and −1 for all else, even the truth.
+    """The knowledge-enhanced variant: what is out of knowledge pays +1 for an abstention, whatever a right answer is worth
+    elsewhere, and −1 for all else, even the truth.
 
     On a question whose "out_of_knowledge" verdict says `known`, `base` pays as it would.
     """
