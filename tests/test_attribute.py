@@ -180,6 +180,13 @@ def test_the_end_of_a_truncated_response_is_its_last_token() -> None:
     assert place(response("", finish="length"), [Event("outcome", -1.0)]) == ()
 
 
+def test_a_token_without_a_character_has_no_share_in_a_span() -> None:
+    """The first byte of a character that the token after it completes, as of an emoji."""
+    found = Response("r", Question("q", "?"), "ab", offsets=((0, 1), (1, 1), (1, 2), (2, 2)))
+    assert place(found, [Event("truth", 1.0, 2, start=0)]) == (0.5, 0.0, 0.5, 0.0)
+    assert place(found, [Event("truth", 1.0, start=0)]) == pytest.approx((1 / 3, 0.0, 1 / 3, 1 / 3))
+
+
 def test_a_span_is_shared_by_its_tokens() -> None:
     found = response("Oslo, 1921.", cuts=[4, 5, 8])
     assert place(found, [Event("truth", 1.0, 5, start=2)]) == (0.5, 0.5, 0.0, 0.0, 0.0)

@@ -87,6 +87,28 @@ def test_what_rlfh_pays_does_not_depend_on_where(feedback: Feedback) -> None:
     assert values == pytest.approx([values[0]] * len(values))
 
 
+@hypothesis.settings(deadline=None)
+@given(
+    JUDGED, st.floats(0.01, 3.0), st.sampled_from(("statement", "sentence", "paragraph")), st.booleans(),
+    st.lists(st.integers(0, 60), max_size=12),
+)  # fmt: skip
+def test_no_token_is_paid_more_than_rlfhs_clip(
+    feedback: Feedback, clip: float, granularity: Any, spread: bool, cuts: list[int]
+) -> None:
+    """Whatever the tokens are; and what they get is the value and the events, as it is without a clip."""
+    size = len(feedback.response.text)
+    ends = [*sorted(min(cut, size) for cut in cuts), size, size]  # tokens of many characters or none; the last is the end token
+    offsets = tuple(zip([0, *ends], ends, strict=False))
+    feedback = replace(feedback, response=replace(feedback.response, offsets=offsets))
+    config = RLFH(clip=clip, granularity=granularity, spread=spread, no_eos=-1.0)
+    paid = rescore(feedback, reward_fns({"rlfh": config})).rewards["rlfh"]
+    assert all(abs(value) <= clip + 1e-9 for value in paid.tokens)
+    assert paid.value == pytest.approx(math.fsum(paid.tokens), abs=1e-9)
+    assert paid.value == pytest.approx(math.fsum(event.value for event in paid.events), abs=1e-9)
+    free = rescore(feedback, reward_fns({"rlfh": replace(config, clip=None)})).rewards["rlfh"]
+    assert paid.tokens == pytest.approx([max(-clip, min(clip, value)) for value in free.tokens], abs=1e-9)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -109,7 +109,7 @@ def test_an_unplaced_claim_is_listed_and_paid_with_its_sentence() -> None:
     assert pay(replace(feedback, claims=claims), replace(PAPER, min_coverage=0.4)).unplaced == (1, 2)
 
 
-def test_clip_bounds_what_one_place_is_paid() -> None:
+def test_clip_bounds_what_one_token_is_paid() -> None:
     """Twenty wrong answers: −2·1.3·20 = −52 and ln(1 + 26) = 3.2958 at the paragraph's end, −10 when clipped."""
     feedback = row([("wrong", 5)] * 20)
     assert pay(feedback).value == pytest.approx(-52 + log(27))
@@ -117,6 +117,40 @@ def test_clip_bounds_what_one_place_is_paid() -> None:
     assert paid.value == pytest.approx(-10) and paid.tokens[-1] == pytest.approx(-10)
     assert paid.parts == pytest.approx({"truth": -52, "info": log(27), "clip": 52 - log(27) - 10})
     assert pay(feedback, replace(PAPER, clip=10.0)).value == pytest.approx(-52 + log(27))  # no single claim costs more than 2.6
+
+
+def with_tokens(feedback: Feedback, *ends: int) -> Feedback:
+    """The row with tokens that end at these characters."""
+    return replace(feedback, response=replace(feedback.response, offsets=tuple(zip((0, *ends), ends, strict=False))))
+
+
+def test_clip_bounds_all_events_of_a_token_together() -> None:
+    """ "c0 c1." with −2.6 at c0 and at c1 and ln 3.6 = 1.2809 at the end: none is above 3, on one token they are −3.9191."""
+    feedback, bounded = row([("wrong", 5), ("wrong", 5)]), replace(PAPER, clip=3.0)
+    assert [event.end for event in pay(feedback).events] == [2, 5, 6]
+    assert pay(feedback, bounded).value == pytest.approx(-5.2 + log(3.6))  # a token each
+    whole = with_tokens(feedback, 6)
+    assert pay(whole).tokens == (pytest.approx(-5.2 + log(3.6)),)
+    assert pay(whole, bounded).tokens == (pytest.approx(-3.0),)
+    assert pay(whole, bounded).value == pytest.approx(-3.0)
+    assert pay(whole, bounded).parts["clip"] == pytest.approx(5.2 - log(3.6) - 3.0)
+    two = pay(with_tokens(feedback, 5, 6), replace(PAPER, clip=1.0))  # −5.2 on the first, 1.2809 on the second
+    assert two.tokens == pytest.approx((-1.0, 1.0)) and two.value == pytest.approx(0.0)
+    assert [(event.end, event.value) for event in two.events if event.part == "clip"] == [
+        (5, pytest.approx(4.2)), (None, pytest.approx(1 - log(3.6))),
+    ]  # fmt: skip
+    bare = with_tokens(feedback)  # by its words, "c0" and " c1."
+    assert not bare.response.offsets and pay(bare, bounded).value == pytest.approx(-2.6 - 2.6 + log(3.6))
+    assert pay(bare, replace(PAPER, clip=1.5)).value == pytest.approx(-1.5 - (2.6 - log(3.6)))
+
+
+def test_what_is_spread_is_clipped_where_it_meets() -> None:
+    """c0, c1 and the full stop get −2.6, −2.6 and 0, and each a third of ln 3.6; the end token holds no character."""
+    feedback = with_tokens(row([("wrong", 5), ("wrong", 5)]), 2, 5, 6, 6)
+    spread = replace(PAPER, spread=True)
+    assert pay(feedback, spread).tokens == pytest.approx((log(3.6) / 3 - 2.6, log(3.6) / 3 - 2.6, log(3.6) / 3, 0.0))
+    clipped = pay(feedback, replace(spread, clip=0.2))
+    assert clipped.tokens == pytest.approx((-0.2, -0.2, 0.2, 0.0)) and clipped.value == pytest.approx(-0.2)
 
 
 def test_a_response_without_end_token_pays_for_it() -> None:

@@ -25,7 +25,7 @@ HELP = {
         "alpha": "α: weight of the truthfulness of the claims",
         "beta": "β: weight of the informativeness of the sentences",
         "epsilon": "ε: least informativeness of a sentence that the logarithm takes; above −1",
-        "clip": "most that is paid at one place, either way",
+        "clip": "most that one token is paid, either way",
         "no_eos": "paid by an answer that was cut off before its end token",
         "min_coverage": "share of a claim's words that must be found in the answer to pay it there",
     },

@@ -46,7 +46,7 @@ class RLFH:
     alpha: float = 1.0  # (code)
     beta: float = 1.0  # (code)
     epsilon: float = -0.9  # (code) least Σg of a sentence: log(1 - .9) = -2.30
-    clip: float | None = None  # (code, off) 10: bound of what is paid at one place
+    clip: float | None = None  # (code, off) 10: bound of what one token is paid
     no_eos: float = 0.0  # (code, off) -1: paid by a response cut off before its end token
     min_coverage: float = 0.5  # (ours) a claim found to a lesser share is unplaced
 

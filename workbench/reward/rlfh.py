@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import fsum, log1p
 from typing import Literal
 
-from workbench.attribute import THRESHOLD, is_placed
+from workbench.attribute import THRESHOLD, is_placed, place
 from workbench.reward.verdicts import Table, by_sentence, claims, label, on_claim, scored, sums, total, unscored
-from workbench.types import Claim, Event, Feedback, Reward, RewardFn, Verdict
+from workbench.tokens import words
+from workbench.types import Claim, Event, Feedback, Response, Reward, RewardFn, Verdict
 
 Granularity = Literal["statement", "sentence", "paragraph"]
 
@@ -39,7 +40,9 @@ def rlfh(
         granularity: a claim is paid at its last matched character and a sentence at its end ("statement"), both at the end of
             the sentence, or all at the end of the response ("paragraph"). The total is the same.
         spread: pay a claim, sentence or response over its whole length instead of at its end *(ours)*.
-        clip: bound of what is paid at one place, either way; the excess is an event "clip" *(code: 10)*.
+        clip: bound of what one token is paid, either way: of all events on it together *(code: 10)*. What is above or below is
+            taken back by an event "clip" on that token, so the events still sum to the value, and the tokens to the same.
+            A response without tokens is clipped by its words.
         no_eos: what a response pays that was cut off before its end token *(code: -1)*.
         min_coverage: a claim of which less was found is unplaced: it is listed, and paid with its sentence.
     """
@@ -68,7 +71,7 @@ def rlfh(
         if not spread:
             events = [replace(event, start=None) for event in events]
         if clip is not None:
-            events += _excess(events, clip)
+            events += _excess(feedback.response, events, clip)
         unplaced = tuple(claim.id for claim in told if not is_placed(claim, min_coverage))
         return Reward(total(events), sums(events, "truth", "info"), tuple(events), unplaced=unplaced)
 
@@ -91,14 +94,13 @@ def _informativeness(verdict: Verdict, g: Mapping[int, float]) -> int:
     return rating
 
 
-def _excess(events: list[Event], clip: float) -> list[Event]:
-    """What must be added at each place so that no more than ±clip is paid there."""
-    places: dict[tuple[int | None, int | None], list[Event]] = {}
-    for event in events:
-        places.setdefault((event.end, event.start), []).append(event)
-    paid = {place: total(there) for place, there in places.items()}
+def _excess(response: Response, events: Sequence[Event], clip: float) -> list[Event]:
+    """What must be added on each token so that no more than ±clip is paid to it."""
+    offsets = response.offsets or words(response.text) or ((0, 0),)
+    paid = place(replace(response, offsets=offsets), events)
+    ends = [end for _, end in offsets[:-1]] + [None]  # of the response, for the last token
     return [
-        Event("clip", max(-clip, min(clip, value)) - value, end, start=start)
-        for (end, start), value in paid.items()
+        Event("clip", max(-clip, min(clip, value)) - value, end)
+        for value, end in zip(paid, ends, strict=True)
         if abs(value) > clip
     ]
