@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from math import log
 from typing import Any
@@ -175,6 +176,79 @@ def test_settings() -> None:
     for broken in (RLFH(epsilon=-1.0), RLFH(clip=0.0), RLFH(granularity="word"), RLFH(alpha=float("nan"))):  # type: ignore[arg-type]
         with pytest.raises(WorkbenchError):
             reward(broken)
+
+
+USELESS = ("correct", 1)
+# The third map, of the code's README: β 1.2, g 1.25/1/.75/.1/−.2.
+README = RLFH(
+    f_correct=0.45, f_hedged_correct=0.35, f_vague=-1, f_hedged_wrong=-1.5, f_wrong=-1.7,
+    g_5=1.25, g_4=1, g_3=0.75, g_2=0.1, g_1=-0.2, beta=1.2,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("config", "says"),
+    [
+        (README, "f_vague=-1 (up to +0.014, at g_2=0.1) with alpha=1 and beta=1.2"),  # −1·.1 + 1.2·ln 1.1 = .0144
+        (RLFH(f_wrong=0), "f_wrong=0 (up to +0.83, at g_5=1.3, g_4=1.2, g_3=1.1, g_2=1)"),  # ln 2.3; not at g_1: ln .9
+        (RLFH(beta=3), "f_vague=-1 (up to +1.2, at g_5=1.3"),  # 3·ln 2.3 − 1.3 = 1.1988
+        (RLFH(alpha=0), "f_vague=-1 (up to +0.83, at g_5=1.3"),
+        (
+            RLFH(f_vague=0.1),
+            "g_5=1.3, g_4=1.2, g_3=1.1, g_2=1, g_1=-0.1)",
+        ),  # .1·.1, which joined to a long sentence costs next to nothing
+    ],
+)
+def test_settings_that_pay_for_mistakes_are_warned_of(config: RLFH, says: str) -> None:
+    with pytest.warns(UserWarning, match="rlfh pays more for a bad claim than for none") as caught:
+        reward(config)
+    [warning] = caught
+    assert says in str(warning.message) and "\n" not in str(warning.message)
+
+
+@pytest.mark.parametrize("config", [PAPER, RLFH(reward_map="launch_script"), RLFH(alpha=0, beta=0)])
+def test_the_papers_settings_pay_for_no_mistake_by_itself(config: RLFH) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        pay_fn = reward(config)
+    for mistake in ("vague", "hedged_wrong", "wrong"):
+        for rating in (1, 2, 3, 4, 5):
+            for beside in ([], [("correct", 2)], [("correct", 5), ("wrong", 4)], [("correct", 3), USELESS]):
+                without = pay_fn(row(beside)).value
+                joined, apart = pay_fn(row([*beside, (mistake, rating)])).value, pay_fn(row(beside, [(mistake, rating)])).value
+                assert without is not None and joined is not None and apart is not None
+                assert joined <= without and apart <= without
+
+
+@pytest.mark.parametrize(
+    ("config", "label", "rating", "useless"),
+    [
+        (PAPER, "vague", 2, 5),  # Σg −.5: −1 + ln(1.5/.5) = +.0986; −.4: −1 + ln(1.6/.6) = −.0192
+        (PAPER, "hedged_wrong", 2, 8),  # −.8: −1.5 + ln(1.2/.2) = +.2918; −.7: −1.5 + ln(1.3/.3) = −.0337
+        (PAPER, "wrong", 2, 9),  # −.9: −2 + ln(1.1/.1) = +.3979; −.8: −2 + ln(1.2/.2) = −.2082
+        (RLFH(reward_map="launch_script"), "vague", 2, 2),  # −.2: −.8 + ln(1.8/.8) = +.0109; −.1: −.8 + ln(1.9/.9) = −.0528
+        (RLFH(reward_map="launch_script"), "hedged_wrong", 2, 4),
+        (RLFH(reward_map="launch_script"), "wrong", 2, 6),
+    ],
+)
+def test_among_useless_claims_a_mistake_is_paid(config: RLFH, label: str, rating: int, useless: int) -> None:
+    """The limit that `paid_mistakes` names: no informativeness is paid with one useless claim less."""
+
+    def gain(count: int, rating: int) -> float:
+        with_it, without = (pay(row([USELESS] * count + more), config).value for more in ([(label, rating)], []))
+        assert with_it is not None and without is not None
+        return with_it - without
+
+    assert gain(useless, rating) > 0
+    assert all(gain(useless - 1, other) < 0 for other in (1, 2, 3, 4, 5))
+    if (config, label) == (PAPER, "vague"):
+        assert gain(5, 2) == pytest.approx(log(3) - 1) and gain(4, 2) == pytest.approx(log(8 / 3) - 1)
+
+
+def test_what_is_warned_of_is_paid() -> None:
+    """README's map: a vague supplementary claim in a sentence of its own, against silence."""
+    with pytest.warns(UserWarning):
+        assert pay(row([("vague", 2)]), README).value == pytest.approx(1.2 * log(1.1) - 0.1)
 
 
 BAD = Failure("verify", "parse", "no object", "?")

@@ -64,15 +64,18 @@ def reward(config: RLFH) -> RewardFn:
     """Feedback with "fact" verdicts (five labels and informativeness) -> reward, events at claims and sentences."""
     from workbench.config import check_values
     from workbench.reward import rlfh
+    from workbench.reward.rlfh import warn_of_paid_mistakes
 
     check_values(config)
     if config.epsilon <= -1:
         raise WorkbenchError(f"rlfh.epsilon is {config.epsilon}: it must be above -1, or the logarithm has no value")
     if config.clip is not None and config.clip <= 0:
         raise WorkbenchError(f"rlfh.clip is {config.clip}: it must be above 0, or none")
+    f, g = label_values(config), {rating: getattr(config, f"g_{rating}") for rating in (1, 2, 3, 4, 5)}
+    warn_of_paid_mistakes(f, g, config.alpha, config.beta, config.epsilon)
     return rlfh(
-        f=label_values(config),
-        g={rating: getattr(config, f"g_{rating}") for rating in (1, 2, 3, 4, 5)},
+        f=f,
+        g=g,
         alpha=config.alpha,
         beta=config.beta,
         epsilon=config.epsilon,

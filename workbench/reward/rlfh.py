@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import fsum, log1p
@@ -17,6 +18,7 @@ Granularity = Literal["statement", "sentence", "paragraph"]
 PAPER_F = {"correct": 1.0, "hedged_correct": 0.5, "vague": -1.0, "hedged_wrong": -1.5, "wrong": -2.0}  # table 9
 LAUNCH_SCRIPT_F = {"correct": 0.3, "hedged_correct": 0.1, "vague": -0.8, "hedged_wrong": -0.9, "wrong": -1.2}  # (code)
 PAPER_G = {5: 1.3, 4: 1.2, 3: 1.1, 2: 1.0, 1: -0.1}  # table 9
+MISTAKES = ("vague", "hedged_wrong", "wrong")
 
 
 def rlfh(
@@ -76,6 +78,39 @@ def rlfh(
         return Reward(total(events), sums(events, "truth", "info"), tuple(events), unplaced=unplaced)
 
     return reward
+
+
+def paid_mistakes(
+    f: Mapping[str, float], g: Mapping[int, float], alpha: float, beta: float, epsilon: float
+) -> dict[str, dict[int, float]]:
+    """What a vague or wrong claim adds to the reward, by label and informativeness, where that is more than nothing.
+
+    It is the most that the claim adds against leaving it out: in a sentence of its own, α·f·|g| + β·log(1 + max(ε, g)), or
+    joined to a sentence with Σg ≥ 0, where the logarithm's change goes from the same to 0 as Σg grows (for β ≥ 0).
+
+    The paper's maps pay no such claim, and neither does the launch script's f. Both do where it joins a sentence of useless
+    claims, since the logarithm is steep there. With table 9 a vague claim is paid from five of them on (Σg = −.5: −1 +
+    log(1.5/.5) = +.10), a hedged wrong one from eight and a wrong one from nine; with the launch script's f from two, four and
+    six. No warning is given of this.
+    """
+    paid: dict[str, dict[int, float]] = {}
+    for name in MISTAKES:
+        for rating, weight in sorted(g.items(), reverse=True):
+            gain = alpha * f[name] * abs(weight) + max(beta * log1p(max(epsilon, weight)), 0.0)
+            if gain > 0:
+                paid.setdefault(name, {})[rating] = gain
+    return paid
+
+
+def warn_of_paid_mistakes(f: Mapping[str, float], g: Mapping[int, float], alpha: float, beta: float, epsilon: float) -> None:
+    """Warn where `paid_mistakes` finds one; `warnings` shows the same settings' line once."""
+    cases = []
+    for name, gains in paid_mistakes(f, g, alpha, beta, epsilon).items():
+        at = ", ".join(f"g_{rating}={g[rating]:g}" for rating in gains)
+        cases.append(f"f_{name}={f[name]:g} (up to {max(gains.values()):+.2g}, at {at})")
+    if cases:
+        what = f"{' and '.join(cases)} with alpha={alpha:g} and beta={beta:g}"
+        warnings.warn(f"rlfh pays more for a bad claim than for none by {what}: lower rlfh.f_… or rlfh.beta", stacklevel=3)
 
 
 def _whole(feedback: Feedback, sentence: int | None, granularity: Granularity) -> tuple[int | None, int]:
