@@ -59,6 +59,9 @@ HELP = {
         "refusal": "paid for a refusal",
         "wrong": "paid for a wrong answer",
         "facts": "pay for facts in the thinking always, or only where the answer is wrong",
+        "length_penalty": "pay less for facts where the thinking states ten or fewer: times exp(1 − 10/number)",
+        "answer_tag": "pay an answer without its tag like a wrong one, refusals too",
+        "no_abstaining": "pay nothing for facts where the thinking only abstains",
     },
 }  # fmt: skip
 # Heads over the fields that begin with these.

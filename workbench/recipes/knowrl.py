@@ -34,6 +34,9 @@ class KnowRL:
     refusal: float = 1.0  # -1 is the paper's ablation
     wrong: float = -1.0
     facts: Literal["always", "if_wrong"] = "always"  # the paper; "if_wrong" is the code
+    length_penalty: bool = False  # (code, off) r_fact times FActScore's exp(1 - 10/M) for M <= 10 claims
+    answer_tag: bool = False  # (code, off) without a closed, non-empty <answer>, r_correct is that of a wrong answer
+    no_abstaining: bool = False  # (code, off) thinking that only abstains has r_fact 0
 
 
 def reward(config: KnowRL) -> RewardFn:
@@ -42,7 +45,10 @@ def reward(config: KnowRL) -> RewardFn:
     from workbench.reward import knowrl
 
     check_values(config)
-    return knowrl(config.form, config.correct, config.refusal, config.wrong, config.facts)
+    return knowrl(
+        config.form, config.correct, config.refusal, config.wrong, config.facts,
+        config.length_penalty, config.answer_tag, config.no_abstaining,
+    )  # fmt: skip
 
 
 def checks(config: KnowRL) -> tuple[str, ...]:
