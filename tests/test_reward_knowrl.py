@@ -142,9 +142,11 @@ def test_failures() -> None:
     assert unread.value is None and unread.error == bad
     missing = pay(row(think=[("correct", 5)], tagged=True))
     assert missing.value is None and missing.error is not None and "outcome" in missing.error.message
-    # What the reward does not look at does not spoil it: the answer's claim; the facts of a right answer, in the code's way.
+    # What the reward does not ask for does not spoil it: the answer's claim. The facts of a right answer it did ask for, though
+    # in the code's way it does not pay them.
     assert pay(with_verdicts(feedback, Verdict("claim:4", "fact", error=bad))).value == pytest.approx(3.5)
     spoilt = with_verdicts(feedback, Verdict("claim:0", "fact", error=bad))
-    assert pay(spoilt, KnowRL(facts="if_wrong")).value == pytest.approx(3.0)
+    assert pay(spoilt, KnowRL(facts="if_wrong")) == Reward(None, error=bad)
+    assert pay(replace(feedback, verdicts=feedback.verdicts[-1:]), KnowRL(facts="if_wrong")).value == pytest.approx(3.0)
     with pytest.raises(WorkbenchError, match="choose one of always, if_wrong"):
         reward(KnowRL(facts="never"))  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ from typing import Literal
 
 from workbench.answers import is_abstention
 from workbench.reward.layout import well_formed
-from workbench.reward.verdicts import Table, claims, find, label, on_claim, scored, supported, total
+from workbench.reward.verdicts import Table, check_not_failed, claims, find, label, on_claim, scored, supported, total
 from workbench.types import Event, Feedback, Reward, RewardFn, Verdict
 from workbench.verify.reasoning import thinking
 
@@ -29,7 +29,8 @@ def knowrl(
     """R = r_format + r_correct + r_fact, paid at the end of the response.
 
     r_format is ±`form` (see `layout.well_formed`). r_fact is the share of the thinking's claims that are supported, hedged or
-    not *(ours)*, and 0 if there are none; with `facts="if_wrong"` *(code)* it is only paid where the answer is wrong.
+    not *(ours)*, and 0 if there are none; with `facts="if_wrong"` *(code)* it is only paid where the answer is wrong. A
+    failed verdict on one of these claims leaves the response unscored in any case.
 
     Args:
         length_penalty: r_fact of M ≤ 10 claims is multiplied by exp(1 − 10/M), as FActScore does *(code)*.
@@ -44,6 +45,8 @@ def knowrl(
         text = feedback.response.text
         thought = claims(feedback, lambda claim: claim.section == "think")
         outcome = label(find(verdicts, "outcome", None), values)
+        for claim in thought:
+            check_not_failed(verdicts, f"claim:{claim.id}", "fact")
         parts = {
             "format": form if well_formed(text) else -form,
             "correct": wrong if answer_tag and not _answers(text) else values[outcome],

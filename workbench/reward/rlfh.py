@@ -9,7 +9,18 @@ from math import fsum, log1p
 from typing import Literal
 
 from workbench.attribute import THRESHOLD, is_placed, place
-from workbench.reward.verdicts import Table, by_sentence, claims, label, on_claim, scored, sums, total, unscored
+from workbench.reward.verdicts import (
+    Table,
+    by_sentence,
+    check_not_failed,
+    claims,
+    label,
+    on_claim,
+    scored,
+    sums,
+    total,
+    unscored,
+)
 from workbench.tokens import words
 from workbench.types import Claim, Event, Feedback, Response, Reward, RewardFn, Verdict
 
@@ -54,7 +65,7 @@ def rlfh(
         events, rated = [], []
         for claim in told:
             verdict = on_claim(verdicts, claim, "fact")
-            weight = g[_informativeness(verdict, g)]
+            weight = g[_informativeness(verdicts, verdict, g)]
             event = Event("truth", alpha * f[label(verdict, f)] * abs(weight), end, claim.id, start)
             if granularity == "statement" and is_placed(claim, min_coverage):
                 event = replace(event, end=claim.end, start=claim.span[0] if claim.span else None)
@@ -121,9 +132,10 @@ def _whole(feedback: Feedback, sentence: int | None, granularity: Granularity) -
     return end, start
 
 
-def _informativeness(verdict: Verdict, g: Mapping[int, float]) -> int:
+def _informativeness(verdicts: Table, verdict: Verdict, g: Mapping[int, float]) -> int:
     rating = verdict.informativeness
     if rating is None or rating not in g:
+        check_not_failed(verdicts, "response", "informativeness")  # all claims are rated in one call
         message = f"informativeness {rating} of the {verdict.target} is none of {', '.join(map(str, sorted(g)))}"
         raise unscored("no_informativeness", f"{message}: grade with a verifier that rates it")
     return rating

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from math import fsum
 
+from workbench.failures import LACKING
 from workbench.types import Claim, Event, Failure, Feedback, Reward, RewardFn, Verdict
 
 Table = Mapping[tuple[str, str | None], Verdict]
@@ -57,6 +58,17 @@ def find(verdicts: Table, target: str, *aspects: str | None) -> Verdict:
     if verdict.error is not None:
         raise Unscored(verdict.error)
     return verdict
+
+
+def check_not_failed(verdicts: Table, target: str, *aspects: str) -> None:
+    """Raise the failure of the verdict on `target`, as `find` looks for it, where there is one and it has failed.
+
+    A method pays no number to a row on which a check that it asked for failed, not even one that does not depend on it: else
+    a judge that is down would look like rows that were scored. What was not asked, or the input has nothing for, is no failure.
+    """
+    verdict = next((verdicts[target, aspect] for aspect in aspects if (target, aspect) in verdicts), None)
+    if verdict is not None and verdict.error is not None and verdict.error.kind not in LACKING:
+        raise Unscored(verdict.error)
 
 
 def label(verdict: Verdict, declared: Collection[str]) -> str:
