@@ -99,7 +99,7 @@ def test_knowledge_and_reasoning_together() -> None:
     for way in ("multiplicative", "additive", "conditional"):
         for quality in ("good", "poor"):
             verdicts = (Verdict("response", "out_of_knowledge", "unknown"), Verdict("reasoning", "reasoning", quality))
-            paid = reward(TruthRL(knowledge=True, reasoning=way))(answered("uncertain", *verdicts))  # type: ignore[arg-type]
+            paid = reward(TruthRL(knowledge=True, reasoning=way))(answered("uncertain", *verdicts))
             assert (paid.value, paid.parts) == (1.0, {"outcome": 1.0, "reasoning": 0.0})
 
 

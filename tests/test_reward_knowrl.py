@@ -65,7 +65,7 @@ def test_supported_facts() -> None:
 def test_the_codes_length_penalty(claims: int, fact: float) -> None:
     feedback = answered("incorrect", [("correct", 5), ("wrong", 5)] * (claims // 2))
     for facts in ("always", "if_wrong"):
-        paid = pay(feedback, KnowRL(length_penalty=True, facts=facts))  # type: ignore[arg-type]
+        paid = pay(feedback, KnowRL(length_penalty=True, facts=facts))
         assert paid.parts["fact"] == pytest.approx(fact) and paid.value == pytest.approx(1 - 1 + fact)
     assert pay(feedback).parts["fact"] == (0.5 if claims else 0.0)
 
