@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.advantages import (
+from workbench.credit.advantages import (
     ESTIMATORS,
     Advantages,
     Estimator,

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workbench.attribute import coverage, find_sentence, is_placed, locate, match, place, strip_end, token_at
+from workbench.credit.attribute import coverage, find_sentence, is_placed, locate, match, place, strip_end, token_at
+from workbench.credit.tokens import characters_of_bytes
 from workbench.grade import rescore
-from workbench.tokens import characters_of_bytes
 from workbench.types import Claim, Event, Feedback, Question, Response, Reward
 
 QUESTION = Question("q", "?")

@@ -17,11 +17,11 @@ from benchmarks.replay import measure
 from tests.reward_rows import row
 from workbench.bench import Bench, bench
 from workbench.checks import Checks, judge_checks
+from workbench.credit.tokens import words
 from workbench.examples import worked_example
 from workbench.grade import rescore
 from workbench.recipes import METHODS, checks_needed, configure, method, method_configs, reward_fns, train_recipe
 from workbench.recipes.rlfh import RLFH
-from workbench.tokens import words
 from workbench.types import (
     Claim,
     Claims,

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from workbench.credit.tokens import offsets_from_ids
 from workbench.hub import from_disk_or_hub
-from workbench.tokens import offsets_from_ids
 from workbench.types import Question, Response, WorkbenchError
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from workbench.attribute import settle
+from workbench.credit.attribute import settle
 from workbench.types import Claims, Cost, Extract, Failure, Feedback, Grade, Response, RewardFn, Verdict, Verify
 
 

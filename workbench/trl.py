@@ -135,8 +135,8 @@ def _responses(
     """Responses in order; the group is the question, at its step, and `sample` counts within it."""
     from dataclasses import replace
 
+    from workbench.credit.tokens import words
     from workbench.generate import as_response
-    from workbench.tokens import words
 
     seen: dict[str, int] = {}
     responses = []

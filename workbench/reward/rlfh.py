@@ -8,7 +8,8 @@ from dataclasses import replace
 from math import fsum, log1p
 from typing import Literal
 
-from workbench.attribute import THRESHOLD, is_placed, place
+from workbench.credit.attribute import THRESHOLD, is_placed, place
+from workbench.credit.tokens import words
 from workbench.reward.verdicts import (
     Table,
     by_sentence,
@@ -21,7 +22,6 @@ from workbench.reward.verdicts import (
     total,
     unscored,
 )
-from workbench.tokens import words
 from workbench.types import Claim, Event, Feedback, Response, Reward, RewardFn, Verdict
 
 Granularity = Literal["statement", "sentence", "paragraph"]

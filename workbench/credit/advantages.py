@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import wraps
 from itertools import accumulate
 
-from workbench.attribute import tokens_of
+from workbench.credit.attribute import tokens_of
 from workbench.types import Feedback, WorkbenchError
 
 EPSILON = 1e-4  # as in TRL, so that `group` gives its numbers
