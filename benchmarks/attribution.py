@@ -14,7 +14,7 @@ import time
 from datetime import date
 from pathlib import Path
 
-from workbench.attribute import match, strip_end
+from workbench.credit.attribute import match, strip_end
 from workbench.runs.folder import versions
 
 LETTERS = "etaoinshrdlucmfwypvbgkqjxz"

@@ -15,7 +15,7 @@ Paying = dict[str, set[tuple[str, str]]]
 
 KNOWN, UNKNOWN, BIOGRAPHY, HALF = SITUATIONS
 COPYING = {(KNOWN, "copy the passage"), (BIOGRAPHY, "copy the passage")}
-NOT_SAYING = {(UNKNOWN, "be vague"), (UNKNOWN, "list five answers"), (UNKNOWN, "change the subject")}
+HALF_TRUE = {(UNKNOWN, "list five answers"), (UNKNOWN, "change the subject")}
 LONGER = {
     (KNOWN, "repeat the true claim ×100"), (BIOGRAPHY, "repeat a sentence ×100"), (KNOWN, "pad with true trivia"),
     (BIOGRAPHY, "pad with true trivia"), (BIOGRAPHY, "split sentences"), *COPYING,
@@ -26,13 +26,10 @@ PAYING: Paying = {
     # One reward for each sentence: the same claims in more sentences pay more.
     "rlfh": {*COPYING, (BIOGRAPHY, "split sentences")},
     "truthrl": set(),
-    # Without the reference's answer to compare with, every further sentence pays, half true or vague ones as well.
-    "forag": {
-        *LONGER, *NOT_SAYING, (KNOWN, "pad with filler ×10"), (BIOGRAPHY, "pad with filler ×10"), (BIOGRAPHY, "hedge"),
-        (BIOGRAPHY, "list five values of each"), (HALF, "be vague about the rest"),
-    },
-    "forag, baseline": NOT_SAYING,
-    "klcf": NOT_SAYING,  # to say nothing has truthfulness 0, so anything true or vague is worth more
+    # Without the reference's answer to compare with, every further sentence pays, half true ones as well.
+    "forag": {*LONGER, *HALF_TRUE, (BIOGRAPHY, "hedge"), (BIOGRAPHY, "list five values of each")},
+    "forag, baseline": HALF_TRUE,
+    "klcf": {*HALF_TRUE, (UNKNOWN, "be vague")},  # to say nothing has truthfulness 0, so anything true or vague is worth more
     "knowrl": {(UNKNOWN, "recite true trivia in think")},  # r_fact does not ask what the thinking is about
 }  # fmt: skip
 

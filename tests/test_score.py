@@ -143,6 +143,17 @@ def test_what_pays_little_without_having_failed_is_told(tmp_path: Path, cli: Cli
     assert json.loads(out)["rewards"]["klcf"]["bad_format"] == 0 and "paid for a broken" not in err
 
 
+def test_settings_that_pay_for_bad_claims_are_told_once(tmp_path: Path, cli: Cli) -> None:
+    rows = write(tmp_path / "in.jsonl", [{**SAID, "id": name} for name in "abc"])
+    call = ("score", "--in", rows, "--method", "rlfh", "--json", "--out")
+    code, _, err = cli(*call, tmp_path / "usual.jsonl")
+    assert code == 0 and "warning" not in err
+    code, out, err = cli(*call, tmp_path / "paid.jsonl", "--set", "rlfh.f_wrong=0")
+    [line] = [line for line in err.splitlines() if "warning" in line]
+    assert code == 0 and "rlfh pays more for a bad claim than for none by f_wrong=0" in line
+    assert json.loads(out)["rewards"]["rlfh"]["scored"] == 3
+
+
 def test_resuming_adds_only_what_is_missing(tmp_path: Path) -> None:
     rows = world_rows(6)
     chosen = options(tmp_path, rows[:4], judge="world", method="rlfh")

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
-from workbench.attribute import settle
 from workbench.checks import OF_CLAIMS, Checks
+from workbench.credit.attribute import settle
 from workbench.types import (
     Checked,
     Claims,

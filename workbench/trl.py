@@ -12,11 +12,11 @@ from workbench.bench import Bench
 from workbench.bench import bench as bench_of
 from workbench.checks import Checks
 from workbench.config import override
+from workbench.credit.tokens import words
 from workbench.failures import TooManyFailures, too_many
 from workbench.generate import as_response
 from workbench.recipes import METHODS, configure_method
 from workbench.store import append_feedback
-from workbench.tokens import words
 from workbench.train.record import reason, reward_of
 from workbench.train.trl_adapter import grouped, named
 from workbench.types import Feedback, Grade, Passage, Question, Response, WorkbenchError

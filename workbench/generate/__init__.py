@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from workbench.tokens import offsets_from_ids
+from workbench.credit.tokens import offsets_from_ids
 from workbench.types import Question, Response, WorkbenchError
 
 Completion = tuple[list[int], tuple[float, ...]]  # sampled ids, the end token included, and their log-probabilities or ()

@@ -32,12 +32,20 @@ class KnowRL:
     facts: Literal["always", "if_wrong"] = setting(
         "always", "pay for facts in the thinking always, or only where the answer is wrong"
     )  # the paper; the code
+    length_penalty: bool = setting(
+        False, "FActScore's penalty exp(1 - 10/M) on the facts of thoughts of M ≤ 10 claims"
+    )  # (code, off)
+    answer_tag: bool = setting(False, "an answer that is not in a closed, non-empty <answer> is wrong")  # (code, off)
+    no_abstaining: bool = setting(False, "thinking that only abstains earns nothing for facts")  # (code, off)
 
 
 def reward(config: KnowRL) -> RewardFn:
     """Feedback with the outcome and "fact" verdicts on the thinking's claims -> reward, paid at the end of the response."""
     check_values(config)
-    return knowrl(config.form, config.correct, config.refusal, config.wrong, config.facts)
+    return knowrl(
+        config.form, config.correct, config.refusal, config.wrong, config.facts,
+        config.length_penalty, config.answer_tag, config.no_abstaining,
+    )  # fmt: skip
 
 
 def checks(config: KnowRL) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from typing import Literal
 from workbench.config import check_values, setting
 from workbench.recipes.method import Method
 from workbench.reward import rlfh
-from workbench.reward.rlfh import LAUNCH_SCRIPT_F, PAPER_F
+from workbench.reward.rlfh import LAUNCH_SCRIPT_F, PAPER_F, warn_of_paid_mistakes
 from workbench.types import RewardFn, WorkbenchError
 
 
@@ -46,7 +46,7 @@ class RLFH:
     alpha: float = setting(1.0, "α: weight of the truthfulness of the claims")
     beta: float = setting(1.0, "β: weight of the informativeness of the sentences")
     epsilon: float = setting(-0.9, "ε: least Σg of a sentence that the logarithm takes; above -1")  # log(1 - .9) = -2.30
-    clip: float | None = setting(None, "most that is paid at one place, either way")  # (code, off) 10
+    clip: float | None = setting(None, "most that one token is paid, either way")  # (code, off) 10
     no_eos: float = setting(0.0, "paid by an answer that was cut off before its end token")  # (code, off) -1
     min_coverage: float = setting(0.5, "share of a claim's words that must be found in the answer to pay it there")  # (ours)
 
@@ -65,9 +65,11 @@ def reward(config: RLFH) -> RewardFn:
         raise WorkbenchError(f"rlfh.epsilon is {config.epsilon}: it must be above -1, or the logarithm has no value")
     if config.clip is not None and config.clip <= 0:
         raise WorkbenchError(f"rlfh.clip is {config.clip}: it must be above 0, or none")
+    f, g = label_values(config), {rating: getattr(config, f"g_{rating}") for rating in (1, 2, 3, 4, 5)}
+    warn_of_paid_mistakes(f, g, config.alpha, config.beta, config.epsilon)
     return rlfh(
-        f=label_values(config),
-        g={rating: getattr(config, f"g_{rating}") for rating in (1, 2, 3, 4, 5)},
+        f=f,
+        g=g,
         alpha=config.alpha,
         beta=config.beta,
         epsilon=config.epsilon,

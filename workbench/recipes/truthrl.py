@@ -73,7 +73,7 @@ def reward(config: TruthRL) -> RewardFn:
     if config.reward == "ternary":
         base = ternary(config.correct, config.abstain, config.wrong)
     if config.knowledge:
-        base = knowledge(base, config.correct, config.wrong)
+        base = knowledge(base, other=config.wrong)
     if config.reasoning == "none":
         return base
     ways = {"multiplicative": multiplicative, "additive": additive(config.reasoning_weight), "conditional": conditional}

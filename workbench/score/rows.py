@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from workbench.credit.tokens import Offsets
 from workbench.failures import judged
 from workbench.score import replay
 from workbench.score.source import Malformed
-from workbench.tokens import Offsets
 from workbench.types import SCHEMA, Feedback, Passage, Question, Response
 
 Tokenize = Callable[[str], tuple[tuple[int, ...], Offsets, str]]  # text -> ids, offsets, source
@@ -182,7 +182,7 @@ def _tokens(response: Response, row: Mapping[str, Any], tokenize: Tokenize | Non
     if not split:
         return response
     if tokenize is None:
-        from workbench.tokens import words
+        from workbench.credit.tokens import words
 
         return replace(response, offsets=words(response.text), source="words")
     ids, offsets, source = tokenize(response.text)

@@ -133,7 +133,7 @@ def tokenizer(name: str | None) -> Tokenize | None:
     Raises:
         WorkbenchError: there is no such tokenizer, or it does not say where its tokens stand.
     """
-    from workbench.tokens import Offsets, encode, words
+    from workbench.credit.tokens import Offsets, encode, words
 
     if name is None:
         return None

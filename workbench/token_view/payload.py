@@ -119,7 +119,7 @@ def _method(feedback: Feedback, method: str, group: Sequence[Feedback]) -> dict[
 
 def _token_rewards(feedback: Feedback, reward: Reward) -> Sequence[float]:
     """The stored token rewards, or what the events come to: older rows store only these."""
-    from workbench.attribute import place
+    from workbench.credit.attribute import place
 
     if reward.value is None:
         return ()
@@ -127,7 +127,7 @@ def _token_rewards(feedback: Feedback, reward: Reward) -> Sequence[float]:
 
 
 def _event(feedback: Feedback, event: Any) -> dict[str, Any]:
-    from workbench.attribute import token_at
+    from workbench.credit.attribute import token_at
 
     response = feedback.response
     if not response.offsets:
@@ -147,8 +147,8 @@ def advantages_of(feedback: Feedback, method: str, group: Sequence[Feedback]) ->
 
 def group_advantages(group: Sequence[Feedback], method: str) -> dict[str, list[tuple[float, ...]]]:
     """Token advantages of a group by each estimator; one that lacks something (a critic's values) is left out."""
-    from workbench.advantages import ESTIMATORS, advantages
-    from workbench.attribute import settle
+    from workbench.credit.advantages import ESTIMATORS, advantages
+    from workbench.credit.attribute import settle
     from workbench.types import WorkbenchError
 
     if any(method not in row.rewards for row in group):
@@ -164,7 +164,7 @@ def group_advantages(group: Sequence[Feedback], method: str) -> dict[str, list[t
 
 
 def _claim(feedback: Feedback, claim: Claim, lookup: Lookup | None) -> dict[str, Any]:
-    from workbench.attribute import is_placed
+    from workbench.credit.attribute import is_placed
 
     target = f"claim:{claim.id}"
     span = _whole_words(feedback.response.text, claim.span) if claim.span else None

@@ -42,7 +42,8 @@ const WHY_OFF = {
 const ESTIMATORS = {
   group: ["GRPO", "(total reward − mean of the group) / standard deviation, the same for all tokens"],
   process: ["GRPO by step", "process supervision: each token gets the normalised rewards paid at it or after it"],
-  rtg: ["return to go", "each token gets the rewards paid at it or after it, over the group's standard deviation"],
+  rtg: ["return to go", "each token gets the rewards paid at it or after it, over the root mean square of the group's"],
+  whiten: ["whitened", "each token gets the rewards paid at it or after it, with mean 0 and standard deviation 1 over the tokens of the batch (here, of the group)"],
   gae: ["GAE", "generalised advantage estimation with the critic's values"],
 };
 

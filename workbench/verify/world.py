@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
+from workbench.answers import is_abstention
 from workbench.types import Checked, Claims, Failure, Question, Response, Verdict, Verify
 from workbench.verify.checklist import answer_part
 from workbench.verify.relevance import USELESS, Subject, Told, subject_of
@@ -54,7 +55,11 @@ def world_claim_checklist(world: World) -> Verify:
 
 
 def world_reasoning(world: World) -> Verify:
-    """Aspect "reasoning": good if the thinking makes claims and none of them is wrong *(ours)*."""
+    """Aspect "reasoning": good if the thinking makes a true claim about what is asked and none that is wrong *(ours)*.
+
+    Idle talk and vague claims make no thinking good, nor do true claims beside the question; that of an abstention is poor
+    (TruthRL, arXiv 2509.25760, table 8).
+    """
     oracle = _oracle(world)
 
     def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
@@ -134,14 +139,19 @@ def _topic(oracle: Oracle, question: Question) -> str | None:
 
 def _facts(oracle: Oracle, response: Response, found: Claims) -> Iterator[Verdict]:
     """A verdict for each claim that the extraction has not judged itself, as it does where it cannot read one."""
+    for verdict, useless in _judged(oracle, response, found):
+        yield replace(verdict, informativeness=USELESS) if useless else verdict
+
+
+def _judged(oracle: Oracle, response: Response, found: Claims) -> Iterator[tuple[Verdict, bool]]:
+    """The same verdicts as the oracle gives them, and whether the claim is of no use to somebody who asks the question."""
     topic, judged = _topic(oracle, response.question), {verdict.target for verdict in found.verdicts}
     told = Told(_subject(oracle, response.question, topic))
     for claim in found.claims:
         if f"claim:{claim.id}" not in judged:
             [verdict] = oracle.judge([claim.text], topic)
             useless = not verdict.error and told.is_useless(claim.section, oracle.parser.parse(claim.text, topic).claims)
-            rating = USELESS if useless else verdict.informativeness
-            yield replace(verdict, target=f"claim:{claim.id}", informativeness=rating)
+            yield replace(verdict, target=f"claim:{claim.id}"), useless
 
 
 def _subject(oracle: Oracle, question: Question, topic: str | None) -> Subject:
@@ -200,13 +210,16 @@ def _is_vague(oracle: Oracle, text: str, question: Question) -> bool:
 
 
 def _reasoning(oracle: Oracle, response: Response, found: Claims) -> Verdict:
-    verdict = Verdict("reasoning", "reasoning", by="world", error=found.error)
+    verdict = Verdict("reasoning", "reasoning", by="world")
     thought = {f"claim:{claim.id}" for claim in found.claims if claim.section == "think"}
-    told = [one for one in (*found.verdicts, *_facts(oracle, response, found)) if one.target in thought]
-    error = found.error or next((one.error for one in told if one.error), None)
-    if error:
+    unread = [one for one in found.verdicts if one.target in thought]  # sentences that the extraction could not read
+    judged = [(one, useless) for one, useless in _judged(oracle, response, found) if one.target in thought]
+    told = [*unread, *(one for one, _ in judged)]
+    if error := found.error or next((one.error for one in told if one.error), None):
         return replace(verdict, error=error)
-    return replace(verdict, label="good" if told and all(one.p != P_TRUE["wrong"] for one in told) else "poor")
+    helps = any(one.p == P_TRUE["correct"] and not useless for one, useless in judged)
+    good = helps and all(one.p != P_TRUE["wrong"] for one in told) and not is_abstention(response.text)
+    return replace(verdict, label="good" if good else "poor")
 
 
 def _unreadable(text: str) -> Failure:
