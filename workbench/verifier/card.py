@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.jsonl import write_json
+from workbench.minilm import BASE, BASE_SHA256
 from workbench.threads import use_threads
 from workbench.verifier.evaluate import SAID
 from workbench.verifier.rows import LABELS, WEIGHTS, Row
@@ -41,7 +42,7 @@ def make_card(folder: Path, split: Split, model: Any, runs: Sequence[Mapping[str
     from workbench.verifier.calibrate import calibrate
     from workbench.verifier.check import Verifier, read_tensors
     from workbench.verifier.evaluate import evaluate_verifier
-    from workbench.verifier.model import BASE, BASE_SHA256, expand
+    from workbench.verifier.model import expand
     from workbench.verifier.robustness import robustness
 
     adapter, held = folder / "adapter.safetensors", split.held
