@@ -61,3 +61,8 @@ def test_no_file_names_a_machine(pattern: re.Pattern[str]) -> None:
         (path, number, line) for path in files(*patterns) for number, line in enumerate(path.read_text().splitlines(), start=1)
     )
     assert [f"{path.relative_to(ROOT)}:{number}" for path, number, line in lines if pattern.search(line)] == []
+
+
+def test_the_tests_that_security_names_are_there() -> None:
+    named = set(re.findall(r"`(tests/\w+\.py)`", (ROOT / "SECURITY.md").read_text()))
+    assert len(named) > 10 and {name for name in named if not (ROOT / name).exists()} == set()
