@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tiny_model import make_policy
+from tests.helpers.tiny_model import make_policy
 from workbench.generate import Policy, as_response, check_policy_name, generate, load_policy, prompt_ids
 from workbench.types import Question, WorkbenchError
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.waiting import wait_for
+from tests.helpers.waiting import wait_for
 from workbench.judge import BatchJudge, Element, cached, endpoint, render
 from workbench.judge.cache import Cache
 from workbench.judge.scripted import JudgeServer, by_checksum

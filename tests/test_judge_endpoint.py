@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from tests.waiting import wait_for
+from tests.helpers.waiting import wait_for
 from workbench.judge import BatchJudge, Element, endpoint, read, render
 from workbench.judge.http import LARGEST, retry_after
 from workbench.judge.scripted import JudgeServer, by_checksum

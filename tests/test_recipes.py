@@ -10,7 +10,7 @@ from typing import Any, Literal
 import pytest
 
 import workbench.bench as benches
-from tests.tiny_model import make_policy
+from tests.helpers.tiny_model import make_policy
 from workbench.bench import Bench, rule_checks
 from workbench.config import override
 from workbench.data import split_of

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.replay import measure
-from tests.reward_rows import row
+from tests.helpers.reward_rows import row
 from workbench.bench import Bench, bench
 from workbench.checks import Checks
 from workbench.examples import worked_example

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from tests.score_helpers import read, reply, responses, write
-from tests.waiting import wait_for
+from tests.helpers.score_helpers import read, reply, responses, write
+from tests.helpers.waiting import wait_for
 from workbench.judge import Element
 from workbench.judge.scripted import Fault, JudgeServer
 from workbench.score.ahead import ahead
