@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.score_helpers import write
+from tests.helpers.score_helpers import write
 from workbench.cli import main
 from workbench.score.agree import agreement, compare
 from workbench.types import WorkbenchError

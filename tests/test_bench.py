@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import workbench.bench as benches
-from tests.tiny_model import make_policy
+from tests.helpers.tiny_model import make_policy
 from workbench.bench import Bench, bench, check_policy
 from workbench.checks import rule_checks
 from workbench.data import split_of

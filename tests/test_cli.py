@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 import typer
 
-from tests.small_bench import NAMES, SETTINGS, make_bench
+from tests.helpers.small_bench import NAMES, SETTINGS, make_bench
 from workbench.cli import main
 from workbench.cli.frame import app
 from workbench.types import WorkbenchError
@@ -232,7 +232,7 @@ INTERRUPTIBLE = """
 import sys
 import workbench.experiment
 from pathlib import Path
-from tests.small_bench import SETTINGS, make_bench
+from tests.helpers.small_bench import SETTINGS, make_bench
 from workbench.cli import main
 bench = make_bench(Path(sys.argv[1]) / "policy")
 workbench.experiment.bench = lambda name, questions=None: bench

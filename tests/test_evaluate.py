@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tiny_model import make_policy
+from tests.helpers.tiny_model import make_policy
 from workbench.evaluate import compare, evaluate, evaluate_policy, report, select
 from workbench.metrics import oracle_truthfulness, outcome_of, paired_difference, rates, share_of_oracle, table
 from workbench.types import Failure, Feedback, Question, Response, Verdict, WorkbenchError

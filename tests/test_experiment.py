@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.small_bench import NAMES, SETTINGS, SMALL, all_questions, make_bench
+from tests.helpers.small_bench import NAMES, SETTINGS, SMALL, all_questions, make_bench
 from workbench.bench import Bench
 from workbench.config import override
 from workbench.evaluate import evaluate_policy

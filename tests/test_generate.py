@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tiny_model import make_policy
+from tests.helpers.tiny_model import make_policy
 from workbench.generate import Policy, as_response, generate, prompt_ids
 from workbench.policy import check_policy_name, load_policy
 from workbench.types import Question, WorkbenchError

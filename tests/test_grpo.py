@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-import tests.grpo_run as run
-from tests.tiny_model import make_policy
+import tests.helpers.grpo_run as run
+from tests.helpers.tiny_model import make_policy
 from workbench.failures import TooManyFailures
 from workbench.runs.checkpoints import is_complete, mark_complete, rewind
 from workbench.runs.folder import lock, open_run
@@ -187,7 +187,7 @@ def whole_run(policy: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[An
 
 
 def launch(policy: str, out: Path, moment: str = "") -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "tests.grpo_run", policy, str(out), *([moment] if moment else [])]
+    command = [sys.executable, "-m", "tests.helpers.grpo_run", policy, str(out), *([moment] if moment else [])]
     root = Path(__file__).resolve().parent.parent
     return subprocess.run(command, cwd=root, env=os.environ, capture_output=True, text=True, timeout=120)
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.browsing import BROWSER, FIXTURES, ROOT, RUN, tab, token
+from tests.helpers.browsing import BROWSER, FIXTURES, ROOT, RUN, tab, token
 
 address, browser, page, seen, shots = FIXTURES
 pytestmark = BROWSER

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import workbench.bench as benches
-from tests.small_bench import NAMES, make_bench
+from tests.helpers.small_bench import NAMES, make_bench
 from workbench.bench import Bench
 from workbench.checks import Checks, judge_checks, rule_checks
 from workbench.config import setting

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.reward_rows import row, with_verdicts
+from tests.helpers.reward_rows import row, with_verdicts
 from workbench.grade import rescore
 from workbench.recipes.forag import FoRAG, reward
 from workbench.reward.layout import answer_sections

@@ -8,7 +8,7 @@ from math import exp
 
 import pytest
 
-from tests.reward_rows import Rated, row, with_verdicts
+from tests.helpers.reward_rows import Rated, row, with_verdicts
 from workbench.grade import rescore
 from workbench.recipes.knowrl import KnowRL, reward
 from workbench.reward.layout import well_formed

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.replay import measure
-from tests.reward_rows import row
+from tests.helpers.reward_rows import row
 from workbench.bench import bench
 from workbench.checks import Checks, judge_checks
 from workbench.credit.tokens import words
@@ -198,7 +198,7 @@ def test_worked_example_in_all_five() -> None:
     assert {name: reward.value for name, reward in paid.items()} == pytest.approx(
         {"rlfh": 1.6550881545, "truthrl": 1.0, "forag": 1.5, "klcf": 8 / 15, "knowrl": 4.0}
     )
-    assert tuple(paid) == METHODS
+    assert tuple(paid) == tuple(METHODS)
 
 
 def test_a_group_of_equals_is_paid_equally_and_a_batch_of_one_like_any() -> None:
@@ -318,7 +318,7 @@ def test_rlfh_names_the_rating_that_failed() -> None:
 
 def test_configs_by_name() -> None:
     configs = method_configs(settings=["rlfh.alpha=2", "knowrl.refusal=-1", "rlfh.f_wrong=-3", "klcf.l_max=none"])
-    assert tuple(configs) == METHODS
+    assert tuple(configs) == tuple(METHODS)
     assert (configs["rlfh"].alpha, configs["rlfh"].f_wrong, configs["knowrl"].refusal) == (2.0, -3.0, -1.0)
     assert configs["klcf"].l_max is None and configs["rlfh"].clip is None
     assert list(method_configs(["klcf"])) == ["klcf"]

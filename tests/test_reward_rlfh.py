@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.reward_rows import row, with_verdicts
+from tests.helpers.reward_rows import row, with_verdicts
 from workbench.examples import worked_example
 from workbench.grade import rescore
 from workbench.recipes.rlfh import RLFH, label_values, reward

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.score_helpers import read, world_rows, write
+from tests.helpers.score_helpers import read, world_rows, write
 from workbench.cli import main
 from workbench.score import Options, estimate_file, score_file
 from workbench.store import Store, iter_feedback, read_questions, table
@@ -421,7 +421,7 @@ def test_more_failures_than_allowed_stop_it_and_it_can_be_taken_up(tmp_path: Pat
 
 @pytest.mark.slow
 def test_the_tokenizer_of_a_model(tmp_path: Path) -> None:
-    from tests.tiny_model import byte_tokenizer
+    from tests.helpers.tiny_model import byte_tokenizer
 
     byte_tokenizer().save_pretrained(tmp_path / "model")
     chosen = options(tmp_path, [SAID], method="rlfh", tokenizer=str(tmp_path / "model"))

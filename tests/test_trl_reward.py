@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import workbench
-from tests.tiny_model import make_policy
+from tests.helpers.tiny_model import make_policy
 from workbench.bench import bench
 from workbench.checks import Checks, world_checks
 from workbench.recipes.klcf import KLCF

@@ -269,6 +269,29 @@ def test_the_shipped_files_are_small_and_agree() -> None:
     )
 
 
+def test_the_licence_follows_from_the_sources() -> None:
+    """Weights that were trained on share-alike text are not offered as if they were not; of others' data nothing is said."""
+    from workbench.verifier.card import SHARE_ALIKE, card_text
+
+    card = json.loads((SHIPPED / "card.json").read_text())
+    text = card_text(card)
+    table = text.split("| source | what it is | by | licence |")[1].split("\n\n")[0].splitlines()[2:]
+    licences: dict[str, str] = {}
+    for names, _, authors, licence in (line.strip("| ").split(" | ") for line in table):
+        assert "arXiv" in authors or authors == "as above"
+        told = licence if licence != "as above" else list(licences.values())[-1]
+        licences |= dict.fromkeys(names.split(", "), told)
+    assert {name for name, licence in licences.items() if "BY-SA" in licence} == set(SHARE_ALIKE)
+    assert set(card["rows"]["by_source"]) <= set(licences)
+    assert text.startswith("---\nlicense: cc-by-sa-4.0\n")
+    shared = sum(count for source, count in card["rows"]["by_source"].items() if source in SHARE_ALIKE)
+    assert f"{shared:,} of the {card['rows']['train']:,} training rows" in text and shared > 30_000
+    own = card_text({**card, "rows": {**card["rows"], "by_source": {"towns": 48}}})
+    assert own.startswith("---\nlicense: other\n") and "BY-SA 4.0](" not in own
+    folders = (SHIPPED.parent / "README.md").read_text()
+    assert "| `verifier/` |" in folders and folders.count("CC BY-SA 4.0") >= 2 and 0.85 < shared / card["rows"]["train"] < 0.95
+
+
 @pytest.mark.slow
 def test_dev_accuracy_is_that_of_the_card(verifier: Verifier, slices: Path) -> None:
     from workbench.verifier import evaluate_verifier, read_rows

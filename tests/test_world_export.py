@@ -84,7 +84,7 @@ def claims(count, seed=7):
 def test_a_script_with_the_export_alone_agrees_with_the_oracle_on_2000_claims(export, tmp_path):
     asked = claims(2000)
     (tmp_path / "claims.json").write_text(json.dumps(asked))
-    script = Path(__file__).with_name("standalone_judge.py")
+    script = Path(__file__).with_name("helpers") / "standalone_judge.py"
     assert "import workbench" not in script.read_text() and "from workbench" not in script.read_text()
     done = subprocess.run(
         [sys.executable, "-I", str(script), str(export[0]), str(tmp_path / "claims.json")],

@@ -10,8 +10,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Literal
 
+from workbench.minilm import BASE_SHA256
 from workbench.types import Passage, WorkbenchError
-from workbench.verifier.model import BASE_SHA256, MAX_LENGTH, Encoder, base_folder, collate, expand, logits
+from workbench.verifier.model import MAX_LENGTH, Encoder, base_folder, collate, expand, logits
 from workbench.verifier.plain import is_order, plain
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""A small GRPO run as a process of its own, which can kill itself at a chosen moment: python grpo_run.py POLICY OUT [WHEN]."""
+"""A small GRPO run as a process that can kill itself at a chosen moment: python -m tests.helpers.grpo_run POLICY OUT [WHEN]."""
 
 from __future__ import annotations
 

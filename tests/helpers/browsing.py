@@ -26,7 +26,7 @@ BROWSER = [  # the marks of a module of such tests
     pytest.mark.slow,
     pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path (Debian: apt install chromium)"),
 ]
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 RUN = "a/first"
 
 HIT = "window.hit=(window.hit||0)+1"

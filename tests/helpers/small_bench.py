@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tests.tiny_model import make_policy
+from tests.helpers.tiny_model import make_policy
 from workbench.bench import Bench
 from workbench.checks import rule_checks
 from workbench.recipes.method import scaled
