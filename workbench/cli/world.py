@@ -33,7 +33,7 @@ def world_show(
 
 @world_app.command("export", epilog="Example: workbench world export --out runs/world")
 def world_export(
-    out: Annotated[Path, typer.Option(help="Folder for the files.")],
+    out: Annotated[Path, typer.Option(help="Folder for the files: a new one, or that of an earlier export.")],
     seed: WorldSeed = 0,
     as_json: Json = False,
 ) -> None:
@@ -42,7 +42,7 @@ def world_export(
 
     with stdout_kept_clean():
         counts = export_world(out, seed)
-    show(counts, as_json, print_mapping)
+    show({"out": str(out), **counts}, as_json, print_mapping)
 
 
 @world_app.command("build", epilog="Example: workbench world build --out runs/policy --size small")
