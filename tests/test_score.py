@@ -283,7 +283,7 @@ def test_files_that_are_kept_beside_the_output_are_nobody_elses(tmp_path: Path, 
         score_file(Options(tmp_path / "in.jsonl", tmp_path / "out" / name))
     for text in (mine.read_text(), '{"not": "ours"}\n{"cut', "no JSON\nat all"):
         mine.write_text(text)
-        with pytest.raises(WorkbenchError, match="not a file of this workbench"):  # nothing names it, and it is in the way
+        with pytest.raises(WorkbenchError, match="not what a record of feedback has"):  # nothing names it, and it is in the way
             score_file(Options(tmp_path / "in.jsonl", tmp_path / "f.jsonl"))
         assert mine.read_text() == text
 
@@ -291,7 +291,7 @@ def test_files_that_are_kept_beside_the_output_are_nobody_elses(tmp_path: Path, 
 def test_rows_that_name_questions_of_another_program_say_so(tmp_path: Path) -> None:
     write(tmp_path / "questions.jsonl", [{"id": "q", "question": "Who?"}])
     source = write(tmp_path / "in.jsonl", [{"id": 1, "question_id": "q", "response": "Ada."}])
-    with pytest.raises(WorkbenchError, match="not a file of this workbench"):
+    with pytest.raises(WorkbenchError, match="not what a record of feedback has"):
         score_file(Options(source, tmp_path / "out" / "f.jsonl", judge="world"))
 
 
