@@ -20,7 +20,6 @@ from workbench.verifier.plain import is_order
 from workbench.verifier.robustness import cases
 from workbench.verifier.rows import LABELS
 
-
 BRIDGE = "The Orrin Bridge was opened to traffic in 1931. It is 420 metres long and carries two railway tracks."
 FILLER = "The weather in the valley is mild in spring. Sheep graze on the hills until late in autumn. "
 CLEAR = (  # premise, claim, label

@@ -117,7 +117,7 @@ def test_a_folder_with_anything_but_an_export_is_left_alone(tmp_path, name):
 
 
 def test_an_export_is_replaced_even_if_it_was_killed_but_not_with_somebody_elses_file_in_it(export, tmp_path, capsys):
-    out, counts = export
+    out, _ = export
     killed = tmp_path / "killed"
     killed.mkdir()
     (killed / "world.json").write_text((out / "world.json").read_text())

@@ -63,7 +63,7 @@ def export_world(out: Path, seed: int = 0) -> dict[str, int]:
 
 
 def _check_ours(out: Path, names: Collection[str]) -> None:
-    """Raise a WorkbenchError for a folder that holds anything else than an earlier export: a run has a `questions.jsonl` too."""
+    """Raise a WorkbenchError for a folder that holds anything but an earlier export: a run has a `questions.jsonl` too."""
     there = sorted(path.name for path in out.iterdir()) if out.is_dir() else []
     foreign = [name for name in there if name not in names and not name.startswith(".")]
     if not foreign and there and not _is_export(out / META):
