@@ -124,7 +124,7 @@ def test_an_export_is_replaced_even_if_it_was_killed_but_not_with_somebody_elses
     (killed / "entities.jsonl").write_text('{"id": "half')
     with pytest.raises(SystemExit) as exit:
         main(["world", "export", "--out", str(killed)])
-    assert exit.value.code == 0 and str(killed) in capsys.readouterr().out  # says where it wrote
+    assert exit.value.code == 0 and f"written to {killed}: rows by file\n" in capsys.readouterr().out
     assert (killed / "entities.jsonl").read_bytes() == (out / "entities.jsonl").read_bytes()
     (killed / "rollouts.jsonl").touch()
     with pytest.raises(WorkbenchError, match=r"holds rollouts\.jsonl"):

@@ -35,7 +35,8 @@ LEFT_OUT = {
     "only_first": "rows only in A", "only_second": "rows only in B", "unreadable": "rows that cannot be read",
     "other_response": "rows with another response", "not_judged": "rows not judged in both",
     "duplicates": "rows with an id that came before",
-    "claims": "claims only in one file", "verdicts": "verdicts without a label in both",
+    "claims": "claims only in one file", "outcomes": "outcomes only in one file", "items": "checklist items only in one file",
+    "reasoning": "verdicts on reasoning only in one file", "verdicts": "verdicts without a label in both",
 }  # fmt: skip
 
 COLUMNS = '{"id", "question", "response", "answers", "title", "passages", "checklist"}'
@@ -120,8 +121,8 @@ def score(
 
 @app.command(epilog="Example: workbench agree annotator.jsonl judge.jsonl --json")
 def agree(
-    first: Annotated[Path, typer.Argument(metavar="A", help="A feedback file: the reference.")],
-    second: Annotated[Path, typer.Argument(metavar="B", help="A feedback file about the same responses.")],
+    first: Annotated[Path, typer.Argument(metavar="A", help="A feedback file or a run's folder: the reference.")],
+    second: Annotated[Path, typer.Argument(metavar="B", help="Another about the same responses.")],
     as_json: Json = False,
 ) -> None:
     """Say how far two feedback files agree on claims and outcomes: accuracy, Cohen's kappa, and scores by label."""

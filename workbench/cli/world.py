@@ -42,7 +42,7 @@ def world_export(
 
     with stdout_kept_clean():
         counts = export_world(out, seed)
-    show({"out": str(out), **counts}, as_json, print_mapping)
+    show(counts, as_json, lambda counts: (print(f"written to {out}: rows by file"), print_mapping(counts)))
 
 
 @world_app.command("build", epilog="Example: workbench world build --out runs/policy --size small")

@@ -39,8 +39,8 @@ def load_encoder(name: str) -> Encode:
         from sentence_transformers import SentenceTransformer
     except ImportError:
         raise WorkbenchError(
-            f"the encoder '{name}' needs sentence-transformers: install what this package depends on (`make demo` does), or use "
-            "--encoder none"
+            f"the encoder '{name}' needs sentence-transformers: install what this package depends on (`make demo` does), or "
+            "use --encoder none"
         ) from None
     try:
         model = from_disk_or_hub(SentenceTransformer, _where(name), trust_remote_code=False)
