@@ -215,11 +215,19 @@ def _print_summary(summary: Mapping[str, Any]) -> None:
     rest = {name: value for name, value in summary.items() if name not in elsewhere and value not in ({}, None)}
     print_mapping(rest)
     rows = [
-        (name, *(text(cell[key]) for key in ("mean", "scored", "unscored")))
+        (
+            name,
+            text(cell["mean"]) if cell["scored"] else "n/a",
+            text(cell["scored"]),
+            text(cell["unscored"]),
+            cell["reason"] or "",
+        )
         for name, cell in summary.get("rewards", {}).items()
     ]
     if rows:
-        print_table("rewards", ("method", "mean", "scored", "unscored"), rows)
+        print_table(
+            "rewards", ("method", "mean", "scored", "unscored", "why not" if any(row[-1] for row in rows) else ""), rows
+        )
     if failed := summary.get("failed"):
         first = summary["failed_rows"][:NAMED]
         lines = [(row["id"], row["stage"], f"{row['kind']}: {row['message']}"[:200]) for row in first]

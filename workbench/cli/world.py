@@ -42,7 +42,9 @@ def world_export(
 
     with stdout_kept_clean():
         counts = export_world(out, seed)
-    show(counts, as_json, lambda counts: (print(f"written to {out}: rows by file"), print_mapping(counts)))
+    if not as_json:
+        print(f"written to {out}: rows by file")
+    show(counts, as_json, print_mapping)
 
 
 @world_app.command("build", epilog="Example: workbench world build --out runs/policy --size small")
