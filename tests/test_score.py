@@ -491,7 +491,7 @@ def test_a_stored_feedback_file_takes_any_name(tmp_path: Path) -> None:
 def test_a_method_that_scored_nothing_is_not_applicable_and_says_why(tmp_path: Path, cli: Cli) -> None:
     rows = [{**SAID, "id": name, "response": f"<think>Hm.</think><answer>{SAID['response']}</answer>"} for name in "ab"]
     source = write(tmp_path / "in.jsonl", rows)
-    code, out, _ = cli("score", "--in", source, "--out", tmp_path / "out" / "f.jsonl", "--json")
+    _, out, _ = cli("score", "--in", source, "--out", tmp_path / "out" / "f.jsonl", "--json")
     paid = json.loads(out)["rewards"]
     assert (paid["klcf"]["mean"], paid["klcf"]["scored"], paid["klcf"]["unscored"]) == (None, 0, 2)
     assert "no checklist to compare with" in paid["klcf"]["reason"] and paid["truthrl"]["reason"] is None
