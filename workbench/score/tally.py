@@ -46,7 +46,7 @@ class Tally:
     sums: Counter[str] = field(default_factory=Counter)
     paid: Counter[str] = field(default_factory=Counter)
     bad_format: Counter[str] = field(default_factory=Counter)
-    unpaid: dict[str, Counter[str]] = field(default_factory=dict)  # by method: why it scored nothing -> rows
+    why_unpaid: dict[str, Counter[str]] = field(default_factory=dict)  # by method: why it scored nothing -> rows
     unparsed: int = 0
     cost: Counter[str] = field(default_factory=lambda: Counter(asdict(Cost())))
 
@@ -67,7 +67,7 @@ class Tally:
                 self.bad_format[name] += (reward.get("parts") or {}).get("format", 0) < 0
             else:
                 why = (reward.get("error") or row["error"] or {}).get("message", "no reward is recorded")
-                self.unpaid.setdefault(name, Counter())[why] += 1
+                self.why_unpaid.setdefault(name, Counter())[why] += 1
         if paid_for:
             self.cost.update(row["cost"])
 
@@ -88,7 +88,7 @@ class Tally:
                 "mean": round(self.sums[name] / self.paid[name], 6) if self.paid[name] else None,
                 "scored": self.paid[name],
                 "unscored": self.rows - self.paid[name],
-                "reason": self.unpaid[name].most_common(1)[0][0] if name in self.unpaid else None,
+                "reason": self.why_unpaid[name].most_common(1)[0][0] if name in self.why_unpaid else None,
                 "bad_format": self.bad_format[name],
             }
             for name in self.methods
