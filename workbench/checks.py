@@ -95,6 +95,7 @@ def local_checks(search: Search | None = None) -> Checks:
         verifier = load_verifier()
     except ImportError as error:
         raise WorkbenchError(
-            f"the local verifier needs '{error.name}': pip install 'factuality-workbench[dense]', or name a judge by its URL"
+            f"the local verifier needs '{error.name}': install what this package depends on (`make demo` does), or name a "
+            "judge by its URL"
         ) from error
     return Checks(rules(), {"fact": local_facts(verifier, search), "outcome": outcome()})

@@ -26,6 +26,7 @@ LACKING = {
     "no_terms": "no term of the reward",
     "not_extracted": "not read for claims",
     "not_logged": "no number logged",
+    "not_asked": "not asked for",
 }
 
 

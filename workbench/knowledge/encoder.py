@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Encode = Callable[[Sequence[str]], "np.ndarray"]  # texts -> (len(texts), d) float32, each row of length 1
 
-PACKAGED = (BASE.rpartition("/")[2], BASE)  # its weights come with the extra "dense"
+PACKAGED = (BASE.rpartition("/")[2], BASE)  # its weights are a dependency
 BATCH = 32
 
 
@@ -39,7 +39,8 @@ def load_encoder(name: str) -> Encode:
         from sentence_transformers import SentenceTransformer
     except ImportError:
         raise WorkbenchError(
-            f"the encoder '{name}' needs sentence-transformers: install the extra 'dense', or use --encoder none"
+            f"the encoder '{name}' needs sentence-transformers: install what this package depends on (`make demo` does), or "
+            "use --encoder none"
         ) from None
     where = _where(name)
     try:
@@ -48,7 +49,7 @@ def load_encoder(name: str) -> Encode:
         reason = " ".join(str(error).split())[:200]
         raise WorkbenchError(
             f"cannot load the encoder '{name}' ({reason}): give a sentence-transformers model's public name with the hub "
-            f"within reach, a local folder, or {PACKAGED[0]}, which the extra 'dense' brings"
+            f"within reach, a local folder, or {PACKAGED[0]}, which comes with this package"
         ) from None
 
     def encode(texts: Sequence[str]) -> np.ndarray:

@@ -67,7 +67,7 @@ def compare_files(
         weights: of accuracy, abstention and hallucination in truthfulness (TruthRL, arXiv 2509.25760, section 2.1).
 
     Raises:
-        WorkbenchError: a file is missing or is not feedback, or a setting is out of range.
+        WorkbenchError: a file is missing or is not feedback, the two have no question in common, or a setting is out of range.
     """
     if k < 1 or gamma < 0 or vague not in ("incorrect", "excluded"):
         raise WorkbenchError(
@@ -95,6 +95,7 @@ def compare_files(
     if preferences is not None:
         result |= win_rate(read_preferences(preferences), settings)
     if others is not None:
+        _check_common(feedback, str(other), rows, others)
         result["other"] = summarise(others, settings)
         result |= compare(rows, others, settings)
     return result
@@ -111,12 +112,22 @@ def _check_judged(path: Path | str, rows: Sequence[Row]) -> None:
         )
 
 
-def summarise(rows: Sequence[Row], settings: Settings | None = None) -> dict[str, Any]:
-    """`{n, questions, excluded, <metric>: {value, low, high}, …}` of one file's rows.
+def _check_common(first: Path | str, second: Path | str, rows: Sequence[Row], others: Sequence[Row]) -> None:
+    """Raise a WorkbenchError for two files with rows and without a question in common: there is no difference to tell."""
+    if rows and others and not {row.question_id for row in rows} & {row.question_id for row in others}:
+        raise WorkbenchError(
+            f"no question is in both files ('{rows[0].question_id}' and others in {first}, '{others[0].question_id}' and "
+            f"others in {second}): give two files about the same questions, or one"
+        )
 
-    `n` counts responses, and so do `excluded` (those that the claim metrics leave out, by `Row.state`) and `failed` (those that
-    a failure is recorded on); `duplicate_ids` says how many of them have an id that came before (they count, too). Intervals
-    are 95 % bootstraps over questions. A metric that is undefined has null values and a `reason`.
+
+def summarise(rows: Sequence[Row], settings: Settings | None = None) -> dict[str, Any]:
+    """`{n, questions, excluded, <metric>: {value, low, high, n}, …}` of one file's rows.
+
+    `n` counts responses (that of a metric: the questions that define it), and so do `excluded` (those that the claim metrics
+    leave out, by `Row.state`) and `failed` (those that a failure is recorded on); `duplicate_ids` says how many of them have an
+    id that came before (they count, too). Intervals are 95 % bootstraps over questions. A metric that is undefined has null
+    values and a `reason`.
     """
     settings = settings or Settings()
     if settings.options.veriscore_k is None:

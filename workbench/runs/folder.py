@@ -24,10 +24,10 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import workbench
-from workbench.jsonl import iter_rows, truncate_after_step, write_json
+from workbench.jsonl import taken_back, write_json
 from workbench.types import WorkbenchError
 
 FREE_MB = 200
@@ -38,23 +38,39 @@ PACKAGES = ("torch", "transformers", "trl", "peft", "unsloth")  # whose versions
 def lock(out: Path) -> Iterator[None]:
     """Make the folder `out` and keep other processes out of it; where files cannot be locked, only make it.
 
+    A refusal inside (a WorkbenchError) takes back the lock file and the folders that were made for it.
+
     Raises:
         WorkbenchError: the folder cannot be written, or another process is using it.
     """
-    _check_writable(out)
-    if importlib.util.find_spec("fcntl") is None:  # Windows
-        yield
-        return
+    with taken_back(out):
+        _check_writable(out)
+        if importlib.util.find_spec("fcntl") is None:  # Windows
+            yield
+            return
+        path = out / ".lock"
+        new = not path.exists()
+        with path.open("ab") as file:
+            _hold(file, path)
+            try:
+                yield
+            except WorkbenchError:
+                if new:  # an old one stays: it tells nothing, and removing it gains nothing
+                    path.unlink(missing_ok=True)
+                raise
+
+
+def _hold(file: BinaryIO, path: Path) -> None:
     import fcntl
 
-    with (out / ".lock").open("ab") as file:  # left there: removing it could take away the lock of the next process
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise WorkbenchError(f"another process is using '{out}': wait for it or choose another --out folder") from None
-        except OSError:  # some network file systems have no locks
-            pass
-        yield
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise WorkbenchError(f"another process is using '{path.parent}': wait for it or choose another --out folder") from None
+    except OSError:  # some network file systems have no locks
+        return
+    if not path.exists() or not os.path.samestat(os.fstat(file.fileno()), path.stat()):  # its last holder took it back
+        raise WorkbenchError(f"another process is using '{path.parent}': wait for it or choose another --out folder")
 
 
 def open_run(

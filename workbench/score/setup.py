@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.score.rows import Tokenize
 from workbench.score.survey import Survey
-from workbench.store import PASSAGES, QUESTIONS
+from workbench.store import PASSAGES, QUESTIONS, check_folder
 from workbench.types import Judge, WorkbenchError
 
 if TYPE_CHECKING:
@@ -75,6 +75,7 @@ def check(options: Options) -> None:
         raise WorkbenchError("--passages and --store both say where evidence comes from: choose one")
     if options.passages and not options.passages.is_file():
         raise WorkbenchError(f"no file '{options.passages}': name a JSONL or Parquet file of passages with --passages FILE")
+    check_folder(options.out.parent)
 
 
 def _check_places(options: Options) -> None:
@@ -208,11 +209,11 @@ def cache_path(options: Options) -> Path:
     return options.cache or options.out.with_name(f"{options.out.stem}.judge.sqlite")
 
 
-def close(judge: BatchJudge, shared: Shared, options: Options) -> None:
-    """Ask nothing more, and close the cache; one that nobody named and that holds no reply is not left behind."""
+def close(judge: BatchJudge, shared: Shared, options: Options, new: bool) -> None:
+    """Ask nothing more, and close the cache; a `new` one that holds no reply is not left behind."""
     shared.close()
     if judge.cache:
-        unused = options.cache is None and not len(judge.cache)
+        unused = new and not len(judge.cache)
         judge.cache.close()
         if unused:
             cache_path(options).unlink(missing_ok=True)

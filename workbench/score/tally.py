@@ -29,7 +29,7 @@ class Tally:
 
     `failed` rows have a failure recorded on them; `unscored` ones have none, and yet earned none of the rewards asked for.
     `lacking` counts rows by what the input gives nothing for, `unparsed` the sentences that the world's grammar cannot read,
-    and `bad_format` by method the rows that are paid for a broken form.
+    and `bad_format` by method the rows that are paid for a broken form. `reason` is what most of a method's unscored rows lack.
     """
 
     methods: Sequence[str]
@@ -46,6 +46,7 @@ class Tally:
     sums: Counter[str] = field(default_factory=Counter)
     paid: Counter[str] = field(default_factory=Counter)
     bad_format: Counter[str] = field(default_factory=Counter)
+    why_unpaid: dict[str, Counter[str]] = field(default_factory=dict)  # by method: why it scored nothing -> rows
     unparsed: int = 0
     cost: Counter[str] = field(default_factory=lambda: Counter(asdict(Cost())))
 
@@ -64,6 +65,9 @@ class Tally:
                 self.paid[name] += 1
                 self.sums[name] += value
                 self.bad_format[name] += (reward.get("parts") or {}).get("format", 0) < 0
+            else:
+                why = (reward.get("error") or row["error"] or {}).get("message", "no reward is recorded")
+                self.why_unpaid.setdefault(name, Counter())[why] += 1
         if paid_for:
             self.cost.update(row["cost"])
 
@@ -84,6 +88,7 @@ class Tally:
                 "mean": round(self.sums[name] / self.paid[name], 6) if self.paid[name] else None,
                 "scored": self.paid[name],
                 "unscored": self.rows - self.paid[name],
+                "reason": self.why_unpaid[name].most_common(1)[0][0] if name in self.why_unpaid else None,
                 "bad_format": self.bad_format[name],
             }
             for name in self.methods

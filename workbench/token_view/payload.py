@@ -61,7 +61,7 @@ def payload(
         claim: the id of the claim to select.
     """
     response = feedback.response
-    methods = {one: _method(feedback, one, group) for one in feedback.rewards}
+    methods = {one: _method(feedback, one, group) for one in feedback.rewards if not is_logged(one)}
     data = {
         "id": response.id,
         "name": name,
@@ -77,6 +77,7 @@ def payload(
         "claims": [_claim(feedback, one, lookup) for one in feedback.claims],
         "checks": [_check(feedback, verdict) for verdict in feedback.verdicts if _is_check(verdict)],
         "methods": methods,
+        "logged": {name: reward.value for name, reward in feedback.rewards.items() if is_logged(name)},
         "method": method if method in methods else next(iter(methods), None),
         "channels": _channels(feedback, ratios),
         "error": asdict(feedback.error) if feedback.error else None,
@@ -85,6 +86,11 @@ def payload(
     return data | {
         "key": hashlib.sha256(f"{name}\0{response.id}\0{response.text}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
     }
+
+
+def is_logged(name: str) -> bool:
+    """Whether a reward is a number that a trainer logged ("trl:NAME", "verl:NAME"), and no method's."""
+    return ":" in name
 
 
 def as_json(data: Any) -> str:

@@ -93,6 +93,12 @@ const JUDGES = {
 
 const spaced = (name) => name.replace(/_/g, " ");
 const nameOf = (method) => NAMES[method] || method;
+// A trainer's logged number, which is no method's reward: "trl:accuracy" as "accuracy, logged by TRL".
+const TRAINERS = {trl: "TRL"};
+const loggedOf = (name) => {
+  const [trainer, ...column] = name.split(":");
+  return `${spaced(column.join(":"))}, logged by ${TRAINERS[trainer] || trainer}:`;
+};
 const entryOf = (label) => LABELS[label] || (LACKING[label] ? ["–", LACKING[label]] : ["•", label]);
 const wordsOf = (label) => entryOf(label)[1];
 const meaningOf = (label) => entryOf(label)[2];

