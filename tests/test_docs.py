@@ -20,9 +20,9 @@ import pytest
 import typer
 
 from tests.helpers.score_helpers import reply, write
-from tests.judge_server import JudgeServer
 from workbench.cli import main
 from workbench.cli.frame import app
+from workbench.judge.scripted import JudgeServer
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ("README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md"))))

@@ -10,18 +10,19 @@ from typing import Any
 
 import pytest
 
-import workbench.bench as benches
 from tests.helpers.score_helpers import read, world_rows, write
-from tests.test_recipes import make_bench
+from tests.helpers.small_bench import SMALL, make_bench
 from workbench.cli import frame
 from workbench.cli import score as score_command
 from workbench.examples import worked_example
+from workbench.experiment import run_experiment
 from workbench.failures import LACKING
 from workbench.inspector.opened import pay
 from workbench.judge import LABELS
 from workbench.judge.prompts import TASKS
 from workbench.judge.wire import read as read_reply
-from workbench.recipes import METHODS, method_configs, train_recipe
+from workbench.recipes import METHODS, method_configs
+from workbench.recipes.method import scaled
 from workbench.score import Options, score_file
 from workbench.score.replay import LABELS as ASPECTS
 from workbench.store import append_feedback
@@ -83,10 +84,9 @@ def test_settings_of_a_scoring_are_those_of_the_page(tmp_path: Path) -> None:
     assert all(name.replace("f.", "NAME.") in PAGE for name in there), there
 
 
-def test_a_run_has_the_files_and_fields_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_has_the_files_and_fields_of_the_page(tmp_path: Path) -> None:
     bench = make_bench(tmp_path / "policy")
-    monkeypatch.setattr(benches, "bench", lambda name, questions=None: bench)
-    train_recipe("truthrl", "tiny", 3, tmp_path / "run", steps=1)
+    run_experiment(METHODS["truthrl"], scaled(SMALL, grpo={"steps": 1}), bench, tmp_path / "run", seed=3)
     for name, file in (("config", "config.json"), ("summary", "summary.json"), ("metrics", "metrics.jsonl")):
         assert names(name) == json.loads((tmp_path / "run" / file).read_text()).keys(), name
     there = {path.name + "/" * path.is_dir() for path in (tmp_path / "run").iterdir()}

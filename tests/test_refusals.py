@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from workbench.train.run import lock
 
 from tests.helpers.score_helpers import world_rows, write
 from workbench.cli import main
+from workbench.runs.folder import lock
 from workbench.score import Options, score_file
 from workbench.types import WorkbenchError
 

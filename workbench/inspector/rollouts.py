@@ -42,7 +42,7 @@ def own_method(runs: Runs, name: str | None) -> str:
         return str(method)
     stored = runs.feedback(name, entries[0])[0].rewards
     methods = [method for method in (*METHODS, *stored) if method in stored and not is_logged(method)]
-    return next(iter(methods), "" if stored else METHODS[0])
+    return next(iter(methods), "" if stored else next(iter(METHODS)))
 
 
 def rollouts(runs: Runs, name: str | None, step: int, order: str) -> str:

@@ -19,7 +19,7 @@ def settings_path(out: Path) -> Path:
 
 def claim(out: Path, settings: Mapping[str, Any], overwrite: bool = False) -> None:
     """Make `out` the output of a scoring with these settings. Raises as `check_free` does."""
-    from workbench.train.run import read_json
+    from workbench.runs.folder import read_json
 
     check_free(out, settings, overwrite)
     path = settings_path(out)
