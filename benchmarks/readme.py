@@ -1,7 +1,7 @@
-"""Write the tables of README.md from the stored results, between `<!-- NAME -->` and `<!-- end -->`.
+"""Write the tables of README.md and docs/measured.md from the stored results, between `<!-- NAME -->` and `<!-- end -->`.
 
 python benchmarks/readme.py            # write
-python benchmarks/readme.py --check    # exit 1 if README.md does not say what the results say
+python benchmarks/readme.py --check    # exit 1 if they do not say what the results say
 """
 
 import argparse
@@ -13,6 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
+PAGES = (ROOT / "README.md", ROOT / "docs" / "measured.md")
 RATES = ("accuracy", "abstention", "hallucination", "truthfulness")
 
 
@@ -75,11 +76,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true")
     given = parser.parse_args()
-    readme = ROOT / "README.md"
-    before, after = readme.read_text(), rendered(readme.read_text())
+    pages = {page: page.read_text() for page in PAGES}
+    stale = [page.name for page, text in pages.items() if text != rendered(text)]
     if given.check:
-        sys.exit(0 if before == after else "README.md does not say what benchmarks/results say: run benchmarks/readme.py")
-    readme.write_text(after)
+        sys.exit(f"{' and '.join(stale)} does not say what benchmarks/results say: run benchmarks/readme.py" if stale else 0)
+    for page, text in pages.items():
+        page.write_text(rendered(text))
 
 
 if __name__ == "__main__":
