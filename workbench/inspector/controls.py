@@ -6,6 +6,7 @@ import typing
 from typing import Any, Literal
 
 from workbench.config import help_of
+from workbench.recipes import METHODS, configure_method
 from workbench.recipes.method import reward_settings
 
 # The range of each control: by field, by the beginning of its name, or this.
@@ -47,9 +48,10 @@ def control(name: str, kind: Any, value: Any, config: Any) -> dict[str, Any] | N
         return shown | {"kind": "choice", "options": list(words.values()), "value": words[value]}
     if kind in (int, float) or plain in ([int], [float]):
         low, high, step = _range(name)
-        if value is None and name.startswith("f_"):  # follows the reward map until it is set
-            return shown | {"kind": "number", "min": low, "max": high, "step": step, "value": _mapped(config, name)}
-        optional = type(None) in options and not name.startswith("f_")
+        unset = METHODS[configure_method(config)[0]].unset(config)
+        if value is None and name in unset:
+            return shown | {"kind": "number", "min": low, "max": high, "step": step, "value": unset[name]}
+        optional = type(None) in options and name not in unset
         return shown | {"kind": "number", "min": low, "max": high, "step": step, "optional": optional}
     return None
 
@@ -58,12 +60,6 @@ def _worded(name: str) -> str:
     """`f_hedged_wrong` is f of a label and `g_5` g of a rating, as the paper writes them."""
     function, _, argument = name.partition("_")
     return f"{function}({argument.replace('_', ' ')})" if function in ("f", "g") and argument else name.replace("_", " ")
-
-
-def _mapped(config: Any, name: str) -> float | None:
-    from workbench.recipes.rlfh import label_values
-
-    return label_values(config).get(name.removeprefix("f_"))
 
 
 def _range(name: str) -> tuple[float, float, float]:

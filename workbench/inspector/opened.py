@@ -10,8 +10,9 @@ from typing import Any
 from urllib.parse import urlencode
 
 from workbench.inspector.runs import Runs
+from workbench.recipes import title
 from workbench.token_view import as_json, payload
-from workbench.token_view.payload import NAMES, Lookup, is_logged
+from workbench.token_view.payload import Lookup, is_logged
 from workbench.types import Failure, Feedback, Reward, WorkbenchError
 
 KEPT = 64  # open responses that are remembered, for what-if and export
@@ -161,7 +162,7 @@ def _was_checked(row: Feedback, check: str) -> bool:
 
 def _not_asked(method: str, missing: Sequence[str]) -> Failure:
     told = " and ".join(dict.fromkeys(CHECKED.get(check, check) for check in missing))
-    message = f"{NAMES.get(method, method)} was not asked for when this answer was checked: no verdict on {told}"
+    message = f"{title(method)} was not asked for when this answer was checked: no verdict on {told}"
     return Failure("reward", "not_asked", message)
 
 

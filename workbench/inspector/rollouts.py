@@ -9,8 +9,9 @@ from typing import Any
 from workbench.inspector.opened import configs_of, paid
 from workbench.inspector.runs import Runs
 from workbench.inspector.series import reward_of
+from workbench.recipes import title
 from workbench.token_view import as_json
-from workbench.token_view.payload import NAMES, is_logged
+from workbench.token_view.payload import is_logged
 from workbench.types import Feedback, WorkbenchError
 
 SHOWN = 60  # rollouts of a step that are listed
@@ -20,7 +21,7 @@ ORDERS = ("lowest", "highest", "disagreement")
 
 def order_choices(method: str) -> list[tuple[str, str]]:
     """What the rollouts can be sorted by, as (words, key), for a run that was paid by `method`; "": by its trainer."""
-    reward = f"{NAMES.get(method, method) or 'logged'} reward"
+    reward = f"{title(method) or 'logged'} reward"
     words = (f"{reward}, lowest first", f"{reward}, highest first", "Disagreement, largest first")
     return [(told[0].upper() + told[1:], key) for told, key in zip(words, ORDERS, strict=True)]
 

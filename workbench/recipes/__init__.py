@@ -23,6 +23,11 @@ def method(name: str) -> Method:
     return METHODS[name]
 
 
+def title(name: str) -> str:
+    """A method's name as people write it; any other name as it is."""
+    return METHODS[name].title if name in METHODS else name
+
+
 def configure_method(recipe: Any) -> tuple[str, Any]:
     """A method's name and config, given either: a name has the paper's settings."""
     if isinstance(recipe, str):

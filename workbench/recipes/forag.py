@@ -46,4 +46,13 @@ def checks(config: FoRAG) -> tuple[str, ...]:
     return ("fact",)
 
 
-METHOD = Method("forag", "FoRAG", FoRAG, reward, checks)
+PARTS = {
+    "factuality": ("factuality", "sum over the sentences of how factual they are, 0 to 1 each"),
+    "segments": ("sentences scored", "how many sentences of the answer have a factuality"),
+    "baseline": ("reference answer", "factuality of the reference's own answer, subtracted from every sentence"),
+    "stood_in": (
+        "scored by claim verdicts",
+        "sentences without a reward model's score: their claims' verdicts are used",
+    ),
+}
+METHOD = Method("forag", "FoRAG", FoRAG, reward, checks, parts=PARTS)

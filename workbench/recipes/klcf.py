@@ -57,6 +57,22 @@ def checks(config: KLCF) -> tuple[str, ...]:
     return (*truth, *(("checklist",) if config.w_check else ()), *(("general",) if config.w_general else ()))
 
 
+PARTS = {
+    "check": ("checklist", "F-measure of checklist recall and precision"),
+    "truth": ("truthfulness", "mean P(true) of the claims"),
+    "general": ("general quality", "a preference model's score"),
+    "format": ("format", "0 where the answer has its think and answer tags; −1, and nothing for its content, where it has not"),
+    "length": ("length", "0, falling to −1 for an overlong answer"),
+    "recall": ("checklist recall", "share of the checklist's facts that the answer states"),
+    "precision": ("checklist precision", "of the checklist's facts that it states or contradicts, the share that it states"),
+    "consistent": ("facts stated", "of the checklist"),
+    "contradictory": ("facts contradicted", "of the checklist"),
+    "missing": ("facts missing", "of the checklist"),
+    "stood_in": (
+        "claims by fact verdict",
+        "claims without a truthfulness model's score: their fact verdict's P(true) is used",
+    ),
+}
 # *(ours)*: the tiny policy writes no tags, and its long answers have 40 to 70 tokens.
 TINY = scaled(KLCF(), form=False, l_max=96, l_cache=24)
-METHOD = Method("klcf", "KLCF", KLCF, reward, checks, scales={"tiny": TINY})
+METHOD = Method("klcf", "KLCF", KLCF, reward, checks, parts=PARTS, scales={"tiny": TINY})

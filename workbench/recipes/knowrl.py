@@ -52,4 +52,9 @@ def checks(config: KnowRL) -> tuple[str, ...]:
     return ("fact", "outcome")
 
 
-METHOD = Method("knowrl", "KnowRL", KnowRL, reward, checks, lambda config: THOUGHT)
+PARTS = {
+    "format": ("format", "plus or minus, for the think and answer tags"),
+    "correct": ("outcome", "for a correct, a refusing or a wrong final answer"),
+    "fact": ("facts in the thinking", "share of the thinking's claims that the evidence supports"),
+}
+METHOD = Method("knowrl", "KnowRL", KnowRL, reward, checks, lambda config: THOUGHT, parts=PARTS)

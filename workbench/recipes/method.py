@@ -30,7 +30,9 @@ class Method:
         checks: config -> the names of the checks whose verdicts the reward reads.
         sections: config -> the sections of a response whose claims are checked; none where no claim is looked at.
         stages: config and bench -> its training, ready to run; None for a method that pays rewards only.
+        parts: the parts of the reward -> what each is called and what it means, for whoever looks at one.
         scales: how the method is set at a bench, by the bench's name, where that is not as in the paper.
+        unset: config -> what those of its fields stand for that are none until somebody sets them.
     """
 
     name: str
@@ -40,7 +42,9 @@ class Method:
     checks: Callable[[Any], tuple[str, ...]]
     sections: Callable[[Any], frozenset[str]] = lambda config: SAID
     stages: Callable[[Any, Bench], Sequence[Stage]] | None = None
+    parts: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     scales: Mapping[str, Any] = field(default_factory=dict)
+    unset: Callable[[Any], Mapping[str, Any]] = lambda config: {}
 
     def configure(self, scale: str | None = None, settings: Sequence[str] = ()) -> Any:
         """The config at a bench's scale, or the paper's, with `settings` ("name.field=value") applied.

@@ -86,4 +86,13 @@ def checks(config: RLFH) -> tuple[str, ...]:
     return ("fact",) if config.mode == "pipeline" else ("single_pass",)
 
 
-METHOD = Method("rlfh", "RLFH", RLFH, reward, checks)
+PARTS = {
+    "truth": ("truthfulness", "sum over the claims of α · f(verdict) · |g(informativeness)|"),
+    "info": ("informativeness", "sum over the sentences of β · ln(1 + max(ε, Σ g(informativeness)))"),
+    "clip": ("clipping", "what is taken off where more than the bound was paid at one place"),
+    "no_eos": ("no end token", "paid by an answer that was cut off before its end token"),
+}
+METHOD = Method(
+    "rlfh", "RLFH", RLFH, reward, checks, parts=PARTS,
+    unset=lambda config: {f"f_{name}": value for name, value in label_values(config).items()},
+)  # fmt: skip

@@ -97,21 +97,19 @@ def stages(config: TruthRL, bench: Bench) -> Sequence[Stage]:
     return [grpo_stage(config.grpo, questions, METHOD.grader(config, bench.checks), METHOD.name)]
 
 
+PARTS = {
+    "outcome": ("outcome", "for a correct, an abstaining or an incorrect final answer"),
+    "reasoning": ("reasoning", "what the quality of the reasoning adds or takes"),
+}
 # *(ours)*, for 1M parameters on two CPU cores; tuned on the validation split.
 TINY = {
     "steps": 32, "learning_rate": 4e-4, "schedule": "linear", "beta": 0.0, "max_new_tokens": 12, "lora_r": 16,
     "lora_alpha": 32, "micro_batch": None, "generation_batch": None, "save_every": 5,
 }  # fmt: skip
 METHOD = Method(
-    "truthrl",
-    "TruthRL",
-    TruthRL,
-    reward,
-    checks,
-    sections,
-    stages,
+    "truthrl", "TruthRL", TruthRL, reward, checks, sections, stages, PARTS,
     {
         "tiny": scaled(TruthRL(), grpo=TINY),
         "small": scaled(TruthRL(), grpo={"prompts_per_step": 16, "max_new_tokens": 512}),
     },
-)
+)  # fmt: skip

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from workbench.failures import LACKING
-from workbench.token_view.payload import NAMES, as_json, payload
+from workbench.recipes import METHODS
+from workbench.token_view.payload import as_json, payload
 from workbench.types import Feedback
 
 HERE = Path(__file__).parent
@@ -32,7 +33,10 @@ body { margin: 0 auto; padding: 24px clamp(12px, 4vw, 40px); max-width: 1180px; 
 def script() -> str:
     """The functions of the view, `tokenView(root, options)` among them, as the text of one script without imports."""
     code = "\n".join((HERE / name).read_text(encoding="utf-8") for name in SCRIPTS)
-    return f"const NAMES = {as_json(NAMES)}, LACKING = {as_json(LACKING)};\n{code}"
+    names = {name: one.title for name, one in METHODS.items()}
+    parts = {name: dict(one.parts) for name, one in METHODS.items()}
+    told = (f"{name} = {as_json(value)}" for name, value in (("NAMES", names), ("PART_WORDS", parts), ("LACKING", LACKING)))
+    return f"const {', '.join(told)};\n{code}"
 
 
 @cache

@@ -18,7 +18,6 @@ _COMMON = frozenset(
     "a an and are as at by for from he her his in is it its of on or she that the their they this to was were with".split()
 )
 
-NAMES = {"rlfh": "RLFH", "truthrl": "TruthRL", "forag": "FoRAG", "klcf": "KLCF", "knowrl": "KnowRL"}  # as the papers have them
 
 # What a check looked at, in words, by its target and aspect; {n} counts from 1.
 CHECKS = {

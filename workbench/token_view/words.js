@@ -1,5 +1,6 @@
-// What the view calls things, and what they mean. Before this script stand NAMES, the methods', and LACKING, what an input may give
-// nothing for, by the kind of error that is recorded then: see page.py.
+// What the view calls things, and what they mean. Before this script stand NAMES, the methods', PART_WORDS, what their rewards are
+// made of (method -> part -> words, meaning), and LACKING, what an input may give nothing for, by the kind of error that is recorded
+// then: see page.py.
 
 // Labels of verdicts: sign, words, meaning.
 const LABELS = {
@@ -47,43 +48,6 @@ const ESTIMATORS = {
   gae: ["GAE", "generalised advantage estimation with the critic's values"],
 };
 
-// What a reward is made of: method -> part -> words, meaning.
-const PART_WORDS = {
-  rlfh: {
-    truth: ["truthfulness", "sum over the claims of α · f(verdict) · |g(informativeness)|"],
-    info: ["informativeness", "sum over the sentences of β · ln(1 + max(ε, Σ g(informativeness)))"],
-    clip: ["clipping", "what is taken off where more than the bound was paid at one place"],
-    no_eos: ["no end token", "paid by an answer that was cut off before its end token"],
-  },
-  truthrl: {
-    outcome: ["outcome", "for a correct, an abstaining or an incorrect final answer"],
-    reasoning: ["reasoning", "what the quality of the reasoning adds or takes"],
-  },
-  forag: {
-    factuality: ["factuality", "sum over the sentences of how factual they are, 0 to 1 each"],
-    segments: ["sentences scored", "how many sentences of the answer have a factuality"],
-    baseline: ["reference answer", "factuality of the reference's own answer, subtracted from every sentence"],
-    stood_in: ["scored by claim verdicts", "sentences that no reward model has scored: the verdicts on their claims are used instead"],
-  },
-  klcf: {
-    check: ["checklist", "F-measure of checklist recall and precision"],
-    truth: ["truthfulness", "mean P(true) of the claims"],
-    general: ["general quality", "a preference model's score"],
-    format: ["format", "0 where the answer has its think and answer tags; −1, and nothing for its content, where it has not"],
-    length: ["length", "0, falling to −1 for an overlong answer"],
-    recall: ["checklist recall", "share of the checklist's facts that the answer states"],
-    precision: ["checklist precision", "of the checklist's facts that it states or contradicts, the share that it states"],
-    consistent: ["facts stated", "of the checklist"],
-    contradictory: ["facts contradicted", "of the checklist"],
-    missing: ["facts missing", "of the checklist"],
-    stood_in: ["claims by fact verdict", "claims that no truthfulness model has scored: P(true) of their fact verdict is used instead"],
-  },
-  knowrl: {
-    format: ["format", "plus or minus, for the think and answer tags"],
-    correct: ["outcome", "for a correct, a refusing or a wrong final answer"],
-    fact: ["facts in the thinking", "share of the thinking's claims that the evidence supports"],
-  },
-};
 const COUNTS = new Set(["segments", "stood_in", "consistent", "contradictory", "missing"]);
 
 const TOKENS_FROM = {sampled: "tokens as sampled", encoded: "tokens of the encoded text", words: "each word taken as a token"};
