@@ -61,7 +61,7 @@ def endpoint(
         extra: fields added to each request's body; a None removes one (`{"max_tokens": None, "max_completion_tokens": 500}`).
         key: sent as bearer token. Read from no file and no environment.
         form: "line" for a judge that cannot write JSON; see `workbench.judge.read`.
-        cache: a file as for `cached`.
+        cache: a file as for `cached`; replies are kept by the server's address too, for two servers may call two models alike.
         on_reply: see `BatchJudge`.
 
     A failure of stage "judge" has one of the kinds timeout, connection, server, rate_limit, auth, not_found, refused (any
@@ -83,12 +83,12 @@ def endpoint(
         raise WorkbenchError("an endpoint needs the name of a model: the server's /v1/models lists them")
     body = {"model": model, "temperature": temperature, "max_tokens": max_new_tokens, "seed": seed, **(extra or {})}
     body = {name: value for name, value in body.items() if value is not None}
-    totals = Totals(prices=prices)
+    totals, address = Totals(prices=prices), _address(url)
     client = _Client(
-        _address(url), body, totals, concurrency, timeout, retries, reasks, backoff, longest_wait,
+        address, body, totals, concurrency, timeout, retries, reasks, backoff, longest_wait,
         (max_calls, max_tokens_total, max_cost), _headers(key), form,
     )  # fmt: skip
-    sampling = {**{name: value for name, value in body.items() if name != "model"}, "form": form}
+    sampling = {**{name: value for name, value in body.items() if name != "model"}, "form": form, "endpoint": public(address)}
     judge = BatchJudge(model, client.send, sampling, totals, on_reply=on_reply)
     return cached(judge, cache) if cache else judge
 
@@ -185,11 +185,11 @@ class _Batch:
                 self.client.server.reached = True
                 answer = await read_response(response, prompt)
         except _client_error() as error:
-            answer = unreachable(self.client.url, error)
+            answer = unreachable(public(self.client.url), error)
         except TimeoutError:
             answer = Answer(failure=lost("timeout", f"no reply within {self.client.timeout:g} s"), again="retry")
         except (OSError, ValueError) as error:
-            answer = unreachable(self.client.url, error)
+            answer = unreachable(public(self.client.url), error)
         return self._read(index, answer.timed(time.perf_counter() - began))
 
     def _read(self, index: int, answer: Answer) -> Answer:
@@ -257,3 +257,11 @@ def _address(url: str) -> str:
     path = parts.path.rstrip("/") or "/v1"
     path = path if path.endswith("/chat/completions") else f"{path}/chat/completions"
     return f"{parts.scheme}://{parts.netloc}{path}"
+
+
+def public(address: str) -> str:
+    """An address as it may be stored and shown: without user, password and query, and its host in lower case."""
+    parts = urlsplit(address)
+    host = parts.hostname or ""
+    host = f"[{host}]" if ":" in host else host
+    return f"{parts.scheme}://{host}{f':{parts.port}' if parts.port else ''}{parts.path}"
