@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from workbench import weights
 from workbench.hub import from_disk_or_hub
 from workbench.tokens import offsets_from_ids
 from workbench.types import Question, Response, WorkbenchError
@@ -45,13 +46,12 @@ def load_policy(name: str | Path, *, base: str | Path | None = None, device: str
 
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
     adapter = adapter_folder(Path(name))
+    weights.verify(adapter or Path(name))
     folder = str(base or adapter_base(adapter)) if adapter else str(name)
     model, tokenizer = load_checkpoint(folder, device=device)
     if adapter:
-        from peft import PeftModel
-
-        # Merged: one matrix product instead of three for every layer of every token.
-        model = PeftModel.from_pretrained(model, str(adapter)).merge_and_unload()
+        model = weights.with_adapter(model, adapter)
+        weights.check_finite(str(name), model)
     return as_policy(str(name), model.eval(), tokenizer)
 
 
@@ -74,15 +74,15 @@ def load_checkpoint(folder: str, *, device: str) -> tuple[Any, Any]:
 
     check_policy_name(folder)
     dtype = torch.float32 if device == "cpu" else torch.bfloat16
-    try:
+    with weights.loading(folder, "name a folder with config.json, model.safetensors and a tokenizer"), _quiet_loading():
         tokenizer = from_disk_or_hub(AutoTokenizer.from_pretrained, folder, padding_side="left", truncation_side="left")
-        with _quiet_loading():
-            model = from_disk_or_hub(AutoModelForCausalLM.from_pretrained, folder, dtype=dtype, use_safetensors=True)
-    except (OSError, ValueError) as error:
-        reason = str(error).strip().splitlines()[0]
-        raise WorkbenchError(
-            f"cannot load policy '{folder}': {reason} — name a folder with config.json, model.safetensors and a tokenizer"
-        ) from error
+        model, info = from_disk_or_hub(
+            AutoModelForCausalLM.from_pretrained, folder, dtype=dtype, use_safetensors=True,
+            output_loading_info=True, ignore_mismatched_sizes=True,
+        )  # fmt: skip
+    weights.check_loaded(folder, info)
+    weights.check_finite(folder, model)
+    weights.check_prompts(folder, tokenizer)
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
     return model.to(device), tokenizer
@@ -125,7 +125,7 @@ def adapter_folder(path: Path) -> Path | None:
 
 def adapter_base(adapter: Path) -> str:
     """The model that an adapter was trained on, as its adapter_config.json names it."""
-    config = json.loads((adapter / "adapter_config.json").read_text())
+    config = weights.adapter_config(adapter)
     if not config.get("base_model_name_or_path"):
         raise WorkbenchError(f"'{adapter}/adapter_config.json' names no base_model_name_or_path: give the base model")
     return str(config["base_model_name_or_path"])

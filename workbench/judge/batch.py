@@ -138,8 +138,9 @@ class BatchJudge:
 def cached(judge: Judge, file: Path | str, name: str | None = None) -> BatchJudge:
     """`judge` with its readable replies kept in `file`: the same prompts, asked again, make no call.
 
-    Replies are kept by (model, task, prompt, sampling; an endpoint's by its address too). A judge made by `endpoint` or `local_model` stores each reply as it
-    arrives; any other callable at the end of each batch, and needs a `name` for its model. Its replies are read strictly too.
+    Replies are kept by (model, task, prompt, sampling), an endpoint's by its address too. A judge made by `endpoint` or
+    `local_model` stores each reply as it arrives; any other callable at the end of each batch, and needs a `name` for its
+    model. Its replies are read strictly too.
 
     Raises:
         WorkbenchError: the file is no cache of ours or cannot be written, or the judge has no name.

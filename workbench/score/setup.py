@@ -211,8 +211,8 @@ def endpoint(options: Options, share: int = 1) -> BatchJudge:
 def _tell_what_is_kept(judge: BatchJudge, file: Path) -> None:
     """To overwrite rows is not to ask again: say so before a judge is paid, or is not asked where it was meant to be."""
     print(
-        f"workbench: --overwrite: replies of this judge ({judge.name} at {judge.sampling['endpoint']}) kept in '{file}' are used "
-        "again, and only the others are asked for; delete it to ask anew",
+        f"workbench: --overwrite: replies of this judge ({judge.name} at {judge.sampling['endpoint']}) kept in '{file}' are "
+        "used again, and only the others are asked for; delete it to ask anew",
         file=sys.stderr,
     )
 

@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from workbench.config import check_values
 from workbench.train.models import Trainee, load_trainee
-from workbench.train.run import rewind, sync_tree
+from workbench.train.run import mark_complete, rewind
 from workbench.types import Grade, Question, WorkbenchError
 
 
@@ -210,12 +210,12 @@ def make_trainer(config: GRPO, questions: Sequence[Question], trainee: Trainee, 
 
 
 def save_policy(trainee: Trainee, out: Path) -> None:
-    """Put the adapter and its tokenizer into `out/policy`, whole or not at all."""
+    """Put the adapter and its tokenizer, with the digests of their files, into `out/policy`, whole or not at all."""
     partial, final = out / "policy.partial", out / "policy"
     shutil.rmtree(partial, ignore_errors=True)
     trainee.model.save_pretrained(str(partial))
     trainee.tokenizer.save_pretrained(str(partial))
     (partial / "README.md").unlink(missing_ok=True)  # an empty model card
-    sync_tree(partial)
+    mark_complete(partial)
     shutil.rmtree(final, ignore_errors=True)
     partial.rename(final)
