@@ -162,6 +162,8 @@ def test_ids_are_stable_and_unique(tmp_path: Path) -> None:
         ("", "there are no records in it"),
         ('[{"question": "a"},\n{"question": ', r"q.jsonl: not JSON: .*line 2"),
         ("[" * 100_000, "nested too deeply"),
+        ('{"question": "a"}\n{"question": "b", "question": "c"}\n', "q.jsonl:2: .*the key 'question' stands twice"),
+        ('[{"question": "b", "question": "c"}]', "q.jsonl: .*the key 'question' stands twice"),
     ],
 )
 def test_a_bad_file_is_one_line(text: str, message: str, tmp_path: Path) -> None:

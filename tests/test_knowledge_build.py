@@ -104,6 +104,7 @@ def test_bad_empty_and_repeated_rows_are_counted_and_the_rest_goes_on(
         ("a.pdf", "x", "not a kind of file"),
         ("a.jsonl", "", "no page with text"),
         ("a.jsonl", "{\n", "no page with text; the first problem: line 1: not JSON"),
+        ("a.jsonl", '{"text": "x", "text": "y"}\n', "the first problem: line 1: .*the key 'text' stands twice"),
     ],
 )
 def test_a_source_that_cannot_be_used_leaves_nothing(tmp_path: Path, name: str, content: str, message: str) -> None:

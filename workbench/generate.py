@@ -12,6 +12,7 @@ from typing import Any
 
 from workbench import weights
 from workbench.hub import from_disk_or_hub
+from workbench.jsonl import unique_keys
 from workbench.tokens import offsets_from_ids
 from workbench.types import Question, Response, WorkbenchError
 
@@ -109,7 +110,7 @@ def check_policy_name(name: str) -> None:
 def _check_checkpoint(folder: Path, name: str) -> None:
     """Refuse a folder without an adapter that holds no full checkpoint either."""
     try:
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"), object_pairs_hook=unique_keys)
     except FileNotFoundError:
         raise WorkbenchError(f"policy folder '{name}' has neither config.json nor adapter_config.json") from None
     except (OSError, ValueError) as error:

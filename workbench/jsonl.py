@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -106,6 +106,15 @@ def encode(row: Mapping[str, Any]) -> bytes:
     return json.dumps(row, allow_nan=False).encode() + b"\n"
 
 
+def unique_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """For `json.loads(…, object_pairs_hook=)`: an object; a ValueError where a key stands twice and a value would be lost."""
+    row = dict(pairs)
+    if len(row) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"the key '{next(key for key in keys if keys.count(key) > 1)}' stands twice in one object")
+    return row
+
+
 def _last_line(file: BinaryIO, size: int, block: int = 65536) -> int:
     """Where the last line that is not empty begins, read from the end."""
     begin, tail = size, b""
@@ -147,7 +156,10 @@ def _is_object(line: bytes) -> bool:
 def _decode(line: bytes, path: Path, number: int) -> dict[str, Any]:
     if not _is_object(line):
         raise WorkbenchError(f"{path}:{number}: not a JSON object: remove or mend that line")
-    row: dict[str, Any] = json.loads(line)
+    try:
+        row: dict[str, Any] = json.loads(line, object_pairs_hook=unique_keys)
+    except ValueError as error:
+        raise WorkbenchError(f"{path}:{number}: {error}: mend that line") from None
     return row
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from workbench.jsonl import unique_keys
 from workbench.types import WorkbenchError
 
 ADAPTER = "adapter_model.safetensors"
@@ -73,7 +74,7 @@ def adapter_config(adapter: Path) -> dict[str, Any]:
     """The object in an adapter's adapter_config.json."""
     path = adapter / "adapter_config.json"
     try:
-        config = json.loads(path.read_text(encoding="utf-8"))
+        config = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=unique_keys)
     except (OSError, ValueError) as error:
         raise WorkbenchError(f"cannot read '{path}': {error}; take it from where the adapter was trained") from error
     if not isinstance(config, dict):

@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
+from workbench.jsonl import unique_keys
 from workbench.knowledge.words import clean
 from workbench.types import WorkbenchError
 
@@ -131,9 +132,9 @@ def _jsonl(path: Path, skip: int) -> Iterator[Row]:
         for number, line in enumerate(file, start=1):
             if number > skip and line.strip():
                 try:
-                    row = json.loads(line)
-                except (ValueError, RecursionError):
-                    yield number, "not JSON"
+                    row = json.loads(line, object_pairs_hook=unique_keys)
+                except (ValueError, RecursionError) as error:
+                    yield number, f"not JSON ({error})"
                     continue
                 if isinstance(row, dict) and not checked and not skip:
                     _check_columns(str(path), list(row))

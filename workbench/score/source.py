@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from workbench.jsonl import unique_keys
 from workbench.types import WorkbenchError
 
 
@@ -47,7 +48,8 @@ def _jsonl(path: Path) -> Iterator[Line]:
 
 def _parse(number: int, line: bytes) -> Line:
     try:
-        row = json.loads(line.decode(), parse_constant=lambda name: None)  # NaN says that there is nothing
+        # NaN says that there is nothing.
+        row = json.loads(line.decode(), parse_constant=lambda name: None, object_pairs_hook=unique_keys)
     except UnicodeDecodeError:
         return Line(number, None, "not UTF-8")
     except (ValueError, RecursionError) as error:

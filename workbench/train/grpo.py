@@ -18,6 +18,7 @@ from typing import Any, Literal
 
 from workbench.config import check_values
 from workbench.train.models import Trainee, load_trainee
+from workbench.train.rollouts import check_rollouts
 from workbench.train.run import mark_complete, rewind
 from workbench.types import Grade, Question, WorkbenchError
 
@@ -114,7 +115,7 @@ def train_grpo(
     check(config)
     if not questions:
         raise WorkbenchError("no questions to train on: choose another bench, split or kinds")
-    checkpoint, done = rewind(out)
+    checkpoint, done = rewind(out, batches(config)[0])
     if done:
         print(f"resuming '{out}' after step {done} of {config.steps}", file=sys.stderr)
     longest = 4096 if config.max_new_tokens <= 2048 else 2 * config.max_new_tokens
@@ -126,6 +127,7 @@ def train_grpo(
         trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     if recorder.interrupted:
         return "interrupted"
+    check_rollouts(out / "rollouts.jsonl", config.steps, batches(config)[0])
     save_policy(trainee, out)
     return "done"
 

@@ -24,7 +24,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from workbench.jsonl import iter_rows, truncate_after_step, write_json
+from workbench.jsonl import iter_rows, truncate_after_step, unique_keys, write_json
+from workbench.train.rollouts import check_rollouts, whole_steps
 from workbench.types import WorkbenchError
 
 MARKER = "complete.json"
@@ -63,6 +64,8 @@ def open_run(out: Path, identity: Mapping[str, Any], versions: Mapping[str, str]
         WorkbenchError: the disk is full, or another run lies there.
     """
     stored = read_json(out / "config.json")
+    if stored is None and (out / "config.json").exists():
+        raise WorkbenchError(f"'{out / 'config.json'}' is damaged: mend it, or choose another --out folder")
     begun = stored.pop("versions", {}) if stored else {}
     foreign = [name for name in ("metrics.jsonl", "rollouts.jsonl", "summary.json") if (out / name).exists()]
     if stored is None and foreign:
@@ -103,14 +106,20 @@ def differences(stored: Mapping[str, Any], wanted: Mapping[str, Any], prefix: st
     return found
 
 
-def rewind(out: Path) -> tuple[Path | None, int]:
+def rewind(out: Path, responses: int | None = None) -> tuple[Path | None, int]:
     """Take the folder back to its last complete checkpoint: (its folder or None, its step or 0).
 
-    Half-written checkpoints, and those whose steps are not all in the metrics, are removed; metrics and rollouts after
-    that step are cut off.
+    Half-written checkpoints, and those whose steps are not all in the metrics and, with `responses` rows each, in the
+    rollouts, are removed; metrics and rollouts after that step are cut off.
+
+    Raises:
+        WorkbenchError: rollouts were lost from before every checkpoint; nothing is removed then.
     """
     checkpoints = sorted((out / "checkpoints").glob("checkpoint-*"), key=step_of)
     logged = len(metrics_rows(out))
+    if responses is not None and (usable := [step_of(c) for c in checkpoints if step_of(c) <= logged and is_complete(c)]):
+        check_rollouts(out / "rollouts.jsonl", usable[0], responses)
+        logged = min(logged, whole_steps(out / "rollouts.jsonl", responses))
     complete = [checkpoint for checkpoint in checkpoints if step_of(checkpoint) <= logged and is_complete(checkpoint)]
     for checkpoint in checkpoints:
         if checkpoint not in complete:
@@ -185,7 +194,7 @@ def prune(checkpoints: Path, keep: int = 2) -> None:
 def read_json(path: Path) -> dict[str, Any] | None:
     """The object in a JSON file; None if it is missing or broken."""
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        value = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=unique_keys)
     except (OSError, ValueError):
         return None
     return value if isinstance(value, dict) else None
