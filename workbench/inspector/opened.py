@@ -9,7 +9,7 @@ from threading import Lock
 from typing import Any
 from urllib.parse import urlencode
 
-from workbench.inspector.runs import Runs
+from workbench.inspector.runs import Runs, damage
 from workbench.token_view import as_json, payload
 from workbench.token_view.payload import Lookup
 from workbench.types import Feedback, WorkbenchError
@@ -44,14 +44,20 @@ _lock = Lock()
 
 
 def show(opened: Opened) -> str:
-    """Remember an open response and return it as text for the page."""
-    data = opened.data()
+    """Remember an open response and return it as text for the page.
+
+    Raises:
+        WorkbenchError: the row holds what cannot be shown.
+    """
+    with damage(opened.name):
+        data = opened.data()
+        text = as_json(data)
     with _lock:
         _opened[data["key"]] = opened
         _opened.move_to_end(data["key"])
         while len(_opened) > KEPT:
             _opened.popitem(last=False)
-    return as_json(data)
+    return text
 
 
 def recall(key: str) -> Opened:
@@ -81,11 +87,12 @@ def open_row(runs: Runs, name: str, row: str, method: str | None = None) -> Open
     entry = runs.entry(name, row)
     feedback, ratios = runs.feedback(name, entry)
     configs = configs_of(runs, name)
-    rows = paid([feedback, *runs.group(name, entry)], configs)
+    with damage(f"row {entry.number + 1} of run '{name}'"):
+        rows = paid([feedback, *runs.group(name, entry)], configs)
     if method and method not in rows[0].rewards:
         raise WorkbenchError(f"no method '{method[:40]}': choose one of {', '.join(rows[0].rewards)}")
     first = method or next(iter(feedback.rewards), None)
-    link = "?" + urlencode({"run": name, "id": row})
+    link = "?" + urlencode({"run": name, "id": row}, errors="replace")
     return Opened(rows[0], tuple(rows[1:]), f"{name} · {row}", configs, link, first, ratios, name)
 
 
@@ -94,11 +101,24 @@ def configs_of(runs: Runs, name: str) -> dict[str, Any]:
     from workbench.recipes import method_configs
 
     configs, stored = method_configs(), runs.described(name, "config.json")
-    own = configs.get(stored.get("method", ""))
-    if own is not None:
-        known = {one.name for one in fields(own)} & set(stored.get("config", {}))
-        configs[stored["method"]] = replace(own, **{key: stored["config"][key] for key in known})
+    with damage(f"run '{name}': config.json"):
+        own = configs.get(stored.get("method", ""))
+        if own is not None:
+            given = dict(stored.get("config", {}))
+            known = {one.name: given[one.name] for one in fields(own) if one.name in given}
+            if wrong := [field for field, value in known.items() if not _fits(value, getattr(own, field))]:
+                raise ValueError(f"{wrong[0]} is {known[wrong[0]]!r}")
+            configs[stored["method"]] = replace(own, **known)
     return configs
+
+
+def _fits(value: Any, usual: Any) -> bool:
+    """Whether a stored value can stand where a config has a number, a flag or a text."""
+    if value is None or usual is None or isinstance(usual, tuple):
+        return True
+    if isinstance(usual, bool) or not isinstance(usual, int | float):
+        return isinstance(value, type(usual))
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def paid(rows: Sequence[Feedback], configs: Mapping[str, Any]) -> list[Feedback]:
