@@ -167,9 +167,13 @@ def test_a_folder_that_may_not_be_read_hides_no_other(tmp_path: Path) -> None:
 
 def test_a_growing_run_is_indexed_where_it_has_grown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     record(tmp_path / "run", [])
-    runs, looked_at = Runs(tmp_path), []
-    entry = stored._entry
-    monkeypatch.setattr(stored, "_entry", lambda number, offset, line: looked_at.append(number) or entry(number, offset, line))
+    runs, looked_at, entry = Runs(tmp_path), [], stored._entry
+
+    def counted(number: int, offset: int, line: bytes) -> stored.Entry:
+        looked_at.append(number)
+        return entry(number, offset, line)
+
+    monkeypatch.setattr(stored, "_entry", counted)
     for count in range(1, 31):
         append_feedback(tmp_path / "run", [rollout(count, 0)])
         assert [one.step for one in runs.index("run").entries] == list(range(1, count + 1))

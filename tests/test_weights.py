@@ -20,7 +20,7 @@ from workbench.train.grpo import train_grpo
 from workbench.types import WorkbenchError
 
 ROOT = Path(__file__).resolve().parent.parent
-Change = Callable[[Path], None]
+Change = Callable[[Path], object]
 LAYER = "model.layers.1.mlp.up_proj.weight"
 
 

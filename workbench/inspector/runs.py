@@ -176,18 +176,26 @@ def _add_entry(index: Index, offset: int, line: bytes) -> None:
 
 
 def _entry(number: int, offset: int, line: bytes) -> Entry:
+    identity, group, step = _head(line) or _other_head(number, line)
+    unplaced = (len(found.group(1).split(b",")) if found.group(1).strip() else 0 for found in _UNPLACED.finditer(line))
+    return Entry(number, offset, identity, group, step, line.count(b'"coverage":'), max(unplaced, default=0))
+
+
+def _head(line: bytes) -> tuple[str, str, int | None] | None:
+    """Id, group and step of a row as we write it."""
     head = _HEAD.match(line)
     try:
         identity, _, group, step = (json.loads(part) for part in head.groups()) if head else (None,) * 4
     except ValueError:  # not UTF-8
-        head = None
-    if not head:  # written by others, with its keys in another order
-        row = _row(line)
-        identity = str(row["id"]) if "id" in row else f"damaged row {number + 1}"
-        group, step = str(row.get("group") or ""), row.get("step")
-    step = step if type(step) is int else None
-    unplaced = (len(found.group(1).split(b",")) if found.group(1).strip() else 0 for found in _UNPLACED.finditer(line))
-    return Entry(number, offset, identity, group, step, line.count(b'"coverage":'), max(unplaced, default=0))
+        return None
+    return (identity, group, step) if isinstance(identity, str) and isinstance(group, str) else None
+
+
+def _other_head(number: int, line: bytes) -> tuple[str, str, int | None]:
+    """The same of a row that others wrote, with its keys in another order, or that is damaged."""
+    row = _row(line)
+    identity, step = str(row["id"]) if "id" in row else f"damaged row {number + 1}", row.get("step")
+    return identity, str(row.get("group") or ""), step if type(step) is int else None
 
 
 def _row(line: bytes) -> dict[str, Any]:
