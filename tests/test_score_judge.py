@@ -417,14 +417,15 @@ def test_killed_at_five_moments_every_id_is_there_once_and_no_call_is_repeated(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_ends_with_130_and_is_taken_up(
-    tmp_path: Path, server_process: tuple[str, Callable[[], dict[str, Any]]]
+    tmp_path: Path, server_process: tuple[str, Callable[[], dict[str, Any]]], sent: signal.Signals
 ) -> None:
     url, counts = server_process
     write(tmp_path / "in.jsonl", responses(300, claims=2, thinking=False))
     process = start(tmp_path, url)
     wait_for(lambda: counts().get("requests", 0) >= 100, 60)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(sent)
     out, err = process.communicate(timeout=30)
     assert process.returncode == 130, err
     assert json.loads(out)["status"] == "interrupted"

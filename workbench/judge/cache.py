@@ -57,15 +57,20 @@ class Cache:
                 raise self._unusable(error) from error
         return found
 
-    def put(self, key: bytes, model: str, task: str, text: str) -> None:
-        """Store one reply. It was paid for, so a full disk does not lose it: that is a warning, once."""
+    def put(self, key: bytes, model: str, task: str, text: str) -> bool:
+        """Store one reply. It was paid for, so a full disk does not lose it: that is a warning, once.
+
+        Returns whether others can be stored: False where the file takes nothing more.
+        """
         with self._lock:
             try:
                 self._connection().execute("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?)", (key, model, task, text))
-            except (sqlite3.Error, UnicodeError) as error:
+            except (WorkbenchError, sqlite3.Error, UnicodeError) as error:
                 if not self._warned:
                     warnings.warn(f"replies are not stored in '{self.file}': {error}", RuntimeWarning, stacklevel=2)
                 self._warned = True
+                return isinstance(error, UnicodeError)  # this text alone is at fault
+            return True
 
     def __len__(self) -> int:
         with self._lock:

@@ -65,9 +65,10 @@ def endpoint(
         on_reply: see `BatchJudge`.
 
     A failure of stage "judge" has one of the kinds timeout, connection, server, rate_limit, auth, not_found, refused (any
-    other status), broken (a body without a reply), empty, truncated, budget; stage "parse" is what cannot be read. The rest
-    of a batch is not sent if the server fails three prompts through all retries before it has answered any (one is enough
-    if it refuses the key, has no such address or is not there), or three more than `concurrency` in a row later on.
+    other status), broken (a body without a reply), empty, truncated, budget, cache (nothing is paid for once a reply cannot
+    be kept); stage "parse" is what cannot be read. The rest of a batch is not sent if the server fails three prompts through
+    all retries before it has answered any (one is enough if it refuses the key, has no such address, is not there or cannot
+    be trusted), or three more than `concurrency` in a row later on.
 
     Raises:
         WorkbenchError: an argument that cannot work; before anything is sent.
@@ -218,6 +219,8 @@ class _Batch:
 
     def _begin(self, again: bool) -> Failure | None:
         """Take one call out of the budget, or say why not."""
+        if file := self.client.totals.unstored:
+            return lost("cache", f"not sent, since its reply could not be kept in '{file}': free some space, or name another")
         spent = self.client.totals.begin(self.client.limits, again)
         return lost("budget", f"the budget is used up: {spent}") if spent else None
 

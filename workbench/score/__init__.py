@@ -30,11 +30,12 @@ def score_file(options: Options, progress: Progress | None = None) -> dict[str, 
         WorkbenchError: before anything is asked or written, for whatever in the options or the input cannot work.
     """
     from workbench.score.run import run
-    from workbench.score.setup import cache_path, check
+    from workbench.score.setup import cache_path, check, check_output_space
     from workbench.train.run import lock
 
     check(options)
     with lock(options.out.parent), ExitStack() as closing:
+        check_output_space(options)
         reader, survey, plan, settings = _prepare(options, closing)
         watch = progress(len(survey.ids), plan.totals) if progress else lambda tally, done: None
         summary = run(

@@ -92,6 +92,14 @@ def _check_places(options: Options) -> None:
                 )
 
 
+def check_output_space(options: Options) -> None:
+    """Raise a WorkbenchError where not even the responses, which every output repeats, would find room."""
+    from workbench.disk import check_space
+
+    written = options.out.stat().st_size if options.out.exists() and not options.overwrite else 0
+    check_space(options.out.parent, max(0, options.source.stat().st_size - written), "name an --out on another disk")
+
+
 def methods(options: Options) -> dict[str, Any]:
     """The configs of the methods to pay: one, all, or none."""
     from workbench.recipes import METHODS, method_configs
