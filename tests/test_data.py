@@ -184,6 +184,16 @@ def test_an_unreadable_file_is_named(name: str, content: bytes, tmp_path: Path) 
         load(tmp_path / name)
 
 
+@pytest.mark.parametrize("name", ["q.jsonl", "q.csv", "q.txt"])
+def test_utf16_and_archives_without_their_suffix_are_told(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes("question,answers\nWho?,a\n".encode("utf-16"))
+    with pytest.raises(WorkbenchError, match="this is UTF-16: save it as UTF-8"):
+        load(tmp_path / name)
+    (tmp_path / name).write_bytes(gzip.compress(b"question,answers\nWho?,a\n"))
+    with pytest.raises(WorkbenchError, match=r"this is compressed: unpack it, or let its name end in \.gz"):
+        load(tmp_path / name)
+
+
 def test_what_is_not_utf8_has_its_line_named(tmp_path: Path) -> None:
     (tmp_path / "q.jsonl").write_bytes(b'{"question": "a"}\n{"question": "\xe9"}\n')
     with pytest.raises(WorkbenchError, match=r"q\.jsonl:2: not text in UTF-8"):

@@ -115,6 +115,14 @@ def unique_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     return row
 
 
+def check_text(path: Path | str, head: bytes, unpacked: str = "unpack it first") -> None:
+    """Refuse a file that begins as no text in UTF-8 does: one in UTF-16, as some editors save it, or a compressed one."""
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")) or (len(head) > 1 and (head[0] == 0) != (head[1] == 0)):
+        raise WorkbenchError(f"{path}: this is UTF-16: save it as UTF-8")
+    if unpacked and head.startswith((b"\x1f\x8b", b"BZh", b"PK\x03\x04", b"\x28\xb5\x2f\xfd", b"\xfd7zXZ")):
+        raise WorkbenchError(f"{path}: this is compressed: {unpacked}")
+
+
 def _last_line(file: BinaryIO, size: int, block: int = 65536) -> int:
     """Where the last line that is not empty begins, read from the end."""
     begin, tail = size, b""
@@ -135,6 +143,8 @@ def _iter_lines(path: Path) -> Iterator[tuple[bytes, dict[str, Any]]]:
         raise WorkbenchError(f"{path}: no such file: check the path, or that the run has begun to write") from None
     last: tuple[int, bytes] | None = None  # held back: a bad line is forgiven only where no other follows
     with file:
+        check_text(path, file.read(8))
+        file.seek(0)
         for number, line in enumerate(file, start=1):
             if line.strip():
                 if last:

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from workbench.jsonl import unique_keys
+from workbench.jsonl import check_text, unique_keys
 from workbench.types import WorkbenchError
 
 Records = list[tuple[str, dict[str, Any]]]
@@ -62,6 +62,7 @@ def _text(path: Path) -> str:
         raise WorkbenchError(f"{path}: the archive is broken: {error}") from error
     except OSError as error:  # gzip's and bzip2's own complaints are of this kind, too
         raise WorkbenchError(f"cannot read '{path}': {error.strerror or error}") from error
+    check_text(path, raw[:8], "unpack it, or let its name end in .gz or .bz2")
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
