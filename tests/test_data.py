@@ -162,6 +162,8 @@ def test_ids_are_stable_and_unique(tmp_path: Path) -> None:
         ("", "there are no records in it"),
         ('[{"question": "a"},\n{"question": ', r"q.jsonl: not JSON: .*line 2"),
         ("[" * 100_000, "nested too deeply"),
+        ('{"question": "a"}\n{"question": "b", "question": "c"}\n', "q.jsonl:2: .*the key 'question' stands twice"),
+        ('[{"question": "b", "question": "c"}]', "q.jsonl: .*the key 'question' stands twice"),
     ],
 )
 def test_a_bad_file_is_one_line(text: str, message: str, tmp_path: Path) -> None:
@@ -179,6 +181,16 @@ def test_a_bad_file_is_one_line(text: str, message: str, tmp_path: Path) -> None
 def test_an_unreadable_file_is_named(name: str, content: bytes, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(WorkbenchError, match=re.escape(name)):
+        load(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["q.jsonl", "q.csv", "q.txt"])
+def test_utf16_and_archives_without_their_suffix_are_told(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes("question,answers\nWho?,a\n".encode("utf-16"))
+    with pytest.raises(WorkbenchError, match="this is UTF-16: save it as UTF-8"):
+        load(tmp_path / name)
+    (tmp_path / name).write_bytes(gzip.compress(b"question,answers\nWho?,a\n"))
+    with pytest.raises(WorkbenchError, match=r"this is compressed: unpack it, or let its name end in \.gz"):
         load(tmp_path / name)
 
 

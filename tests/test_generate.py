@@ -148,6 +148,9 @@ def test_a_broken_config_is_named(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{")
     with pytest.raises(WorkbenchError, match=r"cannot read '.*config\.json'"):
         check_policy_name(str(tmp_path))
+    (tmp_path / "config.json").write_text('{"model_type": "llama", "model_type": "qwen2"}')
+    with pytest.raises(WorkbenchError, match="the key 'model_type' stands twice"):
+        check_policy_name(str(tmp_path))
 
 
 def test_folder_without_a_model_is_refused(tmp_path: Path) -> None:

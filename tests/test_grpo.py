@@ -290,6 +290,14 @@ def test_folder_of_another_run_is_refused(tmp_path: Path) -> None:
         open_run(tmp_path, {"seed": 2, "config": {"steps": 3}})
 
 
+@pytest.mark.parametrize("text", ['{"seed": 1, "seed": 2}', "[]", "{"])
+def test_a_damaged_config_is_named(tmp_path: Path, text: str) -> None:
+    (tmp_path / "config.json").write_text(text)
+    with pytest.raises(WorkbenchError, match=r"config\.json' is damaged"):
+        open_run(tmp_path, {"seed": 2})
+    assert (tmp_path / "config.json").read_text() == text
+
+
 def test_finished_folder_returns_its_summary(tmp_path: Path) -> None:
     open_run(tmp_path, {"seed": 1})
     (tmp_path / "summary.json").write_text('{"status": "interrupted"}')
@@ -360,6 +368,57 @@ def test_a_checkpoint_counts_only_with_the_metrics_of_all_its_steps(tmp_path: Pa
     assert rewind(tmp_path) == (expected, last)
     assert [row["step"] for row in rows(tmp_path / "metrics.jsonl")] == list(range(1, last + 1))
     assert len(list((tmp_path / "checkpoints").iterdir())) == last // 2
+
+
+def record_steps(out: Path, checkpoints: Sequence[int], counts: Sequence[int]) -> None:
+    """A run's folder with complete checkpoints and so many rollouts of each step."""
+    for step in checkpoints:
+        folder = out / "checkpoints" / f"checkpoint-{step}"
+        folder.mkdir(parents=True)
+        mark_complete(folder)
+    (out / "metrics.jsonl").write_text("".join(f'{{"step": {step}}}\n' for step in range(1, len(counts) + 1)))
+    lines = [{"id": f"{step}/{n}", "step": step} for step, count in enumerate(counts, start=1) for n in range(count)]
+    (out / "rollouts.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def test_a_run_that_lost_rollouts_goes_back_to_before_they_were_lost(tmp_path: Path) -> None:
+    record_steps(tmp_path, [2, 4], [3, 3, 3, 1])
+    assert rewind(tmp_path, 3) == (tmp_path / "checkpoints" / "checkpoint-2", 2)
+    assert [row["step"] for row in rows(tmp_path / "rollouts.jsonl")] == [1] * 3 + [2] * 3
+    assert rewind(tmp_path, 3)[1] == 2
+
+
+@pytest.mark.parametrize("counts", [[3, 2, 3, 3], [0, 3, 3, 3], [3, 4, 3, 3], [0, 0, 0, 0]])
+def test_a_run_that_lost_rollouts_from_before_its_checkpoints_is_refused_and_left_alone(
+    tmp_path: Path, counts: list[int]
+) -> None:
+    record_steps(tmp_path, [2, 4], counts)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    step = next(step for step, count in enumerate(counts, start=1) if count != 3)
+    with pytest.raises(WorkbenchError, match=f"has not the 3 rows of step {step}, each once: put the lost rows back"):
+        rewind(tmp_path, 3)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def test_a_row_in_the_place_of_another_is_no_whole_step(tmp_path: Path) -> None:
+    record_steps(tmp_path, [1], [3])
+    lines = (tmp_path / "rollouts.jsonl").read_text().splitlines()
+    (tmp_path / "rollouts.jsonl").write_text("\n".join([lines[0], lines[0], lines[2]]) + "\n")
+    with pytest.raises(WorkbenchError, match="the 3 rows of step 1"):
+        rewind(tmp_path, 3)
+
+
+def test_a_run_does_not_end_as_done_without_all_its_rollouts(policy: str, tmp_path: Path) -> None:
+    def losing(responses: Sequence[Response]) -> list[Feedback]:
+        if responses[0].step == 2:  # what a copy, or another program, may have done meanwhile
+            (tmp_path / "rollouts.jsonl").write_text("")
+        return run.grade(responses)
+
+    with pytest.raises(WorkbenchError, match="has not the 16 rows of step 1"):
+        train_grpo(SMALL, run.QUESTIONS, losing, policy, tmp_path, method="m", seed=1)
+    assert not (tmp_path / "policy").exists()
+    with pytest.raises(WorkbenchError, match="has not the 16 rows of step 1"):
+        train_grpo(SMALL, run.QUESTIONS, run.grade, policy, tmp_path, method="m", seed=1)
 
 
 def test_unknown_policy_is_refused(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.helpers.browsing import BROWSER, FIXTURES, PAYLOADS, RUN, Seen, big, hostile, tab, token
+from tests.helpers.browsing import BROWSER, FIXTURES, PAYLOADS, RUN, Seen, big, familiar, hostile, tab, token
 from tests.test_inspector import rollout
 from workbench.bench import TINY_POLICY
 from workbench.token_view import export_html
@@ -167,7 +167,9 @@ def test_a_permalink_opens_its_row(page, address):
     assert page.locator("#inspect-view [data-method=knowrl]").get_attribute("aria-pressed") == "true"
     page.locator("#inspect-view [data-method=rlfh]").click()
     assert "method=rlfh" in page.url and "id=tarven" in page.url
-    for query in ("run=../outside&id=1", "run=/etc&id=passwd", f"run={RUN}&id=none", f"run={RUN}&id=tarven/2/1&method=<b>"):
+    long = "r" * 5000
+    queries = ("run=../outside&id=1", "run=/etc&id=passwd", f"run={RUN}&id=none", f"run={RUN}&id=tarven/2/1&method=<b>")
+    for query in (*queries, f"run={long}&id=1", "run=damaged&id=1"):
         page.goto(f"{address}?{query}")
         page.wait_for_selector("[role=alert]")
         assert "Worked example" in page.locator("#inspect-view .tv-facts").inner_text()
@@ -223,6 +225,42 @@ def test_an_exported_page_is_inert_and_alone(browser, tmp_path, shots):
     page.screenshot(path=shots / "exported-dark.png", full_page=True)
     page.close()
     assert (seen.errors, seen.dialogs) == ([], []) and {urlsplit(url).scheme for url in seen.requests} == {"file"}
+
+
+@pytest.mark.parametrize("name", ["constructor", "__proto__", "toString", "hasOwnProperty", "valueOf"])
+def test_names_that_javascript_knows_are_data_like_others(browser, tmp_path, name):
+    (tmp_path / "page.html").write_text(export_html(familiar(name), name), encoding="utf-8")
+    page, seen = browser.new_page(), Seen()
+    seen.watch(page)
+    page.goto((tmp_path / "page.html").as_uri())
+    page.locator(f"[data-method={name}]").click()
+    for channel in ("reward", "logprob"):
+        page.locator(f"[data-channel={channel}]").click(force=True)
+    page.locator(".tv-t").first.hover()
+    page.locator("tr[data-claim] .tv-id").first.click()
+    page.locator(".tv-t").first.click()
+    assert f"{name} pays" in page.locator(".tv-card").first.inner_text()
+    assert [text.strip() for text in page.locator("tr[data-claim] .tv-chip").all_inner_texts()] == [
+        f"•{name}",
+        "!failed",
+        f"•{name}",
+    ]
+    assert name in page.locator(".tv-checks").inner_text() and "native code" not in page.content()
+    page.close()
+    assert seen.errors == []
+
+
+def test_a_list_of_rollouts_takes_any_name(page, address):
+    page.goto(f"{address}?run=familiar&id=constructor/0")
+    page.wait_for_function("document.querySelector('#inspect-view .tv-facts')?.textContent.includes('familiar')")
+    tab(page, "Runs")
+    page.get_by_label("Run", exact=True).last.click()
+    page.get_by_role("option", name="familiar").click()
+    page.wait_for_selector(".wb-listed tr.wb-open")
+    assert "constructor" in page.locator(".wb-listed th").all_inner_texts() and "native code" not in page.content()
+    for name in ("Compare", "What if"):
+        tab(page, name)
+        page.wait_for_selector(f"#{name.lower().replace(' ', '-')}-view .tv-t")
 
 
 def test_a_page_is_saved_from_the_view(page):

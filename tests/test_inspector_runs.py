@@ -22,7 +22,7 @@ from workbench.recipes import method_configs
 from workbench.score import Options, score_file
 from workbench.score.imports import import_completions
 from workbench.store import append_feedback
-from workbench.types import Feedback, Reward, Verdict
+from workbench.types import Feedback, Reward, Verdict, WorkbenchError
 
 OUTCOMES = (("correct", 1.0), ("uncertain", 0.0), ("incorrect", -1.0))
 
@@ -69,11 +69,11 @@ def test_what_if_starts_from_the_settings_that_the_run_was_scored_with(tmp_path:
 @pytest.mark.parametrize(
     "text", ["[1]", '{"config": 3}', '{"config": {"rlfh": [1], "none": {"alpha": 3}}}', '{"config": {"rlf']
 )
-def test_settings_that_cannot_be_read_are_the_defaults(tmp_path: Path, text: str) -> None:
+def test_settings_that_cannot_be_read_are_told_and_never_taken_for_the_defaults(tmp_path: Path, text: str) -> None:
     record_untagged(tmp_path / "run")
     (tmp_path / "run" / "rollouts.settings.json").write_text(text)
-    (tmp_path / "run" / "config.json").write_text(text)
-    assert configs_of(Runs(tmp_path), "run") == method_configs()
+    with pytest.raises(WorkbenchError, match="damaged"):
+        configs_of(Runs(tmp_path), "run")
 
 
 def test_what_nobody_asked_for_is_not_paid(tmp_path: Path) -> None:

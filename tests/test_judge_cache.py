@@ -87,12 +87,38 @@ def test_what_a_reply_depends_on_is_in_the_key(tmp_path: Path) -> None:
         assert server.requests == 3 * count + 1
 
 
-def test_the_key_of_the_server_and_its_address_do_not_matter(tmp_path: Path) -> None:
+def test_another_server_with_a_model_of_the_same_name_is_asked_itself(tmp_path: Path) -> None:
     with JudgeServer() as server, JudgeServer() as other:
-        endpoint(server.url, "m", cache=tmp_path / "c", key="one", timeout=9)(prompts(3))
-        endpoint(other.url, "m", cache=tmp_path / "c", key="two", concurrency=1)(prompts(3))
-        assert (server.requests, other.requests) == (3, 0)
-    assert b"one" not in (tmp_path / "c").read_bytes()
+        endpoint(server.url, "m", cache=tmp_path / "c")(prompts(3))
+        assert [reply.cost.cached for reply in endpoint(other.url, "m", cache=tmp_path / "c")(prompts(3))] == [0, 0, 0]
+        assert (server.requests, other.requests) == (3, 3)
+
+
+def test_secrets_and_spellings_of_an_address_are_not_in_the_key(tmp_path: Path) -> None:
+    with JudgeServer() as server:
+        named = server.url.replace("127.0.0.1", "LOCALHOST")
+        endpoint(named, "m", cache=tmp_path / "c", key="one", timeout=9)(prompts(3))
+        for url in (named.lower(), named.removesuffix("/v1"), f"{named}/chat/completions", named.replace("//", "//me:hidden@")):
+            judge = endpoint(url, "m", cache=tmp_path / "c", key=None if "@" in url else "two", concurrency=1)
+            assert {reply.cost for reply in judge(prompts(3))} == {Cost(cached=1)}
+        assert server.requests == 3
+    content = (tmp_path / "c").read_bytes()
+    assert b"one" not in content and b"hidden" not in content
+
+
+def test_a_password_in_the_address_is_in_no_failure(tmp_path: Path) -> None:
+    (reply,) = endpoint("http://me:hidden@127.0.0.1:9", "m", retries=0)(prompts(1))
+    assert reply.error and reply.error.kind == "connection" and "hidden" not in reply.error.message
+
+
+def test_a_cache_without_addresses_says_that_its_replies_are_not_used(tmp_path: Path) -> None:
+    with JudgeServer() as server:
+        endpoint(server.url, "m", cache=tmp_path / "c")(prompts(3))
+        with closing(sqlite3.connect(tmp_path / "c")) as connection:  # as an earlier version left it
+            connection.execute("PRAGMA user_version=0")
+        with pytest.warns(RuntimeWarning, match="earlier version.*asked again"):
+            Cache(tmp_path / "c").close()
+        Cache(tmp_path / "c").close()  # said once
 
 
 def test_failures_are_not_stored(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import gzip
 import itertools
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -20,7 +21,7 @@ import workbench.knowledge.build as building
 from tests.test_knowledge import write_jsonl
 from workbench.cli import main
 from workbench.knowledge import Page, Source, build_index, open_index
-from workbench.knowledge.index import connect
+from workbench.knowledge.index import CARD, connect
 from workbench.knowledge.sources import open_source, rows_of
 from workbench.types import WorkbenchError
 
@@ -95,6 +96,54 @@ def test_bad_empty_and_repeated_rows_are_counted_and_the_rest_goes_on(
     assert [body for _, body in passages(tmp_path / "mixed")] == [f"Title 0\n{ROWS[0]['text']}", "\nNo id. \ufffd"]
 
 
+@pytest.mark.parametrize("name", ["a.jsonl.gz", "a.tsv.gz", "a.txt.gz"])
+def test_an_archive_that_was_cut_short_is_refused_before_anything_is_built(tmp_path: Path, name: str) -> None:
+    content = "".join(f"{random.Random(n).random()}\t{n}\n" for n in range(5000))
+    whole = gzip.compress((json.dumps({"text": content}) if "jsonl" in name else f"text\tid\n{content}").encode())
+    for broken in (whole[: len(whole) // 2], whole[:-4], whole[:12], b"no archive", whole[:5000] + b"x" * 50 + whole[5050:]):
+        (tmp_path / name).write_bytes(broken)
+        with pytest.raises(WorkbenchError, match=r"the archive is broken.*: get it again") as told:
+            build_index("cut", tmp_path / name, root=tmp_path / "indexes")
+        assert "\n" not in str(told.value) and not (tmp_path / "indexes").exists()
+    (tmp_path / name).write_bytes(whole)
+    assert build_index("cut", tmp_path / name, root=tmp_path / "indexes")["status"] == "complete"
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.tsv", "a.txt"])
+def test_utf16_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text('{"text": "x"}\n', encoding="utf-16")
+    with pytest.raises(WorkbenchError, match="this is UTF-16: save it as UTF-8"):
+        build_index("wide", tmp_path / name, root=tmp_path / "indexes")
+    assert not (tmp_path / "indexes").exists()
+
+
+CARDS: dict[str, str | bytes] = {
+    "a list": "[]", "half": '{"schema": 1, "st', "empty": '{"schema": 1}', "not UTF-8": b"\xff\xfe\x00",
+    "a source that is a text": '{"schema": 1, "status": "building", "source": "x", "words": 1, "encoder": null, "command": ""}',
+    "no count": '{"schema": 1, "status": "complete", "source": {}, "words": 1, "encoder": null, "command": ""}',
+    "a key twice": '{"schema": 1, "schema": 1}',
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CARDS)
+def test_a_damaged_card_is_one_line_and_hides_no_other_index(
+    tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    build_index("good", "world", root=tmp_path)
+    (tmp_path / "bad").mkdir()
+    content = CARDS[name]
+    (tmp_path / "bad" / CARD).write_bytes(content.encode() if isinstance(content, str) else content)
+    for command in (["show", "bad"], ["search", "bad", "who?"], ["build", "bad", "--from", "world"]):
+        with pytest.raises(SystemExit) as exit:
+            main(["index", *command, "--root", str(tmp_path)])
+        out, err = capsys.readouterr()
+        assert (exit.value.code, out, err.count("\n")) == (2, "", 1) and "bad" in err, err
+    with pytest.raises(SystemExit) as exit:
+        main(["index", "list", "--root", str(tmp_path), "--json"])
+    listed = {row["name"]: row["status"] for row in json.loads(capsys.readouterr().out)["indexes"]}
+    assert exit.value.code == 0 and listed["good"] == "complete" and listed["bad"].startswith("damaged: ")
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
@@ -104,6 +153,7 @@ def test_bad_empty_and_repeated_rows_are_counted_and_the_rest_goes_on(
         ("a.pdf", "x", "not a kind of file"),
         ("a.jsonl", "", "no page with text"),
         ("a.jsonl", "{\n", "no page with text; the first problem: line 1: not JSON"),
+        ("a.jsonl", '{"text": "x", "text": "y"}\n', "the first problem: line 1: .*the key 'text' stands twice"),
     ],
 )
 def test_a_source_that_cannot_be_used_leaves_nothing(tmp_path: Path, name: str, content: str, message: str) -> None:

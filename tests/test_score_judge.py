@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ import pytest
 from tests.helpers.score_helpers import read, reply, responses, write
 from tests.helpers.waiting import wait_for
 from workbench.cli import main
-from workbench.judge import endpoint
+from workbench.judge import Element, endpoint
 from workbench.judge.scripted import JudgeServer
 from workbench.score import Options, estimate_file, score_file
 from workbench.store import read_questions
@@ -69,6 +69,25 @@ def test_a_second_run_of_the_same_work_makes_no_calls(tmp_path: Path) -> None:
         other = replace(chosen, out=tmp_path / "other" / "g.jsonl", cache=tmp_path / "out" / "f.judge.sqlite")
         assert score_file(other)["cost"]["calls"] == 0
         assert server.requests == asked
+
+
+def test_overwriting_asks_another_judge_and_tells_what_is_not_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def other(task: str, found: Sequence[Element]) -> str:
+        return '{"label": "wrong"}' if task == "verify" else reply(task, found)
+
+    with JudgeServer(reply=reply) as server, JudgeServer(reply=other) as second:
+        chosen = options(tmp_path, server, responses(2), method="rlfh")
+        score_file(chosen)
+        anew = replace(chosen, judge=second.url, overwrite=True)
+        score_file(anew)
+        assert second.requests == server.requests
+        facts = [one["label"] for row in read(chosen.out) for one in row["verdicts"] if one["aspect"] == "fact"]
+        assert set(facts) == {"wrong"}
+        capsys.readouterr()
+        score_file(anew)
+        assert second.requests == server.requests
+        told = capsys.readouterr().err
+        assert f"{tmp_path}/out/f.judge.sqlite" in told and second.url in told and "delete it to ask anew" in told
 
 
 def test_the_estimate_is_what_is_then_asked(tmp_path: Path) -> None:
@@ -194,7 +213,7 @@ def test_with_faults_every_verdict_is_the_clean_one_or_a_failure(tmp_path: Path,
         for reward in row["rewards"].values():
             assert (reward["value"] is None) == (reward["error"] is not None)
 
-    with JudgeServer(reply=reply) as server:  # the same command, and a judge that is well again
+    with JudgeServer(reply=reply, port=server.port) as server:  # the same command, and a judge that is well again
         summary = score_file(replace(chosen, judge=server.url, overwrite=True))
         assert summary["failed"] == 0
         assert server.requests < requests / 4  # only what had failed
@@ -399,14 +418,15 @@ def test_killed_at_five_moments_every_id_is_there_once_and_no_call_is_repeated(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_ends_with_130_and_is_taken_up(
-    tmp_path: Path, server_process: tuple[str, Callable[[], dict[str, Any]]]
+    tmp_path: Path, server_process: tuple[str, Callable[[], dict[str, Any]]], sent: signal.Signals
 ) -> None:
     url, counts = server_process
     write(tmp_path / "in.jsonl", responses(300, claims=2, thinking=False))
     process = start(tmp_path, url)
     wait_for(lambda: counts().get("requests", 0) >= 100, 60)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(sent)
     out, err = process.communicate(timeout=30)
     assert process.returncode == 130, err
     assert json.loads(out)["status"] == "interrupted"

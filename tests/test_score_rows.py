@@ -158,3 +158,37 @@ def test_one_answer_may_stand_alone(answers: Any) -> None:
 def test_a_nested_question_is_refused() -> None:
     with pytest.raises(Malformed, match='"question" is not a text'):
         parse({"id": 1, "question": {"text": "q"}, "response": "r"}, {}, {})
+
+
+@pytest.mark.parametrize("given", [[""], ["Rome", ""], ["  \n"]])
+@pytest.mark.parametrize("name", ["answers", "checklist"])
+def test_an_empty_text_in_a_list_is_told(name: str, given: list[str]) -> None:
+    with pytest.raises(Malformed, match=f'"{name}" has an empty text'):
+        parse({"id": "a", "question": "Who?", "response": "Ada.", name: given}, {}, {})
+    assert parse({"id": "a", "question": "Who?", "response": "Ada.", name: []}, {}, {})  # none is no mistake
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [({"label": "wrong"}, "label correct and wrong"), ({"p": 0.2}, "p 0.9 and 0.2"),
+     ({"informativeness": 1}, "informativeness 4 and 1"), ({"label": None, "error": ERROR}, "label correct and None")],
+)  # fmt: skip
+def test_two_verdicts_that_contradict_each_other_are_told(changed: dict[str, Any], told: str) -> None:
+    row = copy.deepcopy(FULL)
+    row["verdicts"].append(dict(row["verdicts"][0]))
+    assert parse(row, {}, {}).feedback.verdicts[0] == parse(row, {}, {}).feedback.verdicts[2]  # said twice, and the same
+    row["verdicts"][2] |= changed
+    with pytest.raises(Malformed, match=f"two verdicts on 'claim:0' .fact. contradict each other: {told}"):
+        parse(row, {}, {})
+    row["verdicts"][2]["aspect"] = "truth"  # another check may say otherwise
+    assert parse(row, {}, {})
+
+
+def test_a_key_that_stands_twice_is_told(tmp_path: Path) -> None:
+    twice = '{"id": "twice", "response": "Ada paints.", "claims": [], "outcome": "correct", "outcome": "incorrect"}'
+    deep = '{"id": "deep", "response": "Ada paints.", "claims": [{"text": "Ada paints", "label": "wrong", "label": "correct"}]}'
+    source = write(tmp_path / "in.jsonl", [twice, deep, GOOD])
+    summary = score_file(Options(source, tmp_path / "f.jsonl", method="truthrl", max_failed=1))
+    assert [problem["line"] for problem in summary["problems"]] == [1, 2] and summary["rows"] == 1
+    assert "the key 'outcome' stands twice" in summary["problems"][0]["problem"]
+    assert "the key 'label' stands twice" in summary["problems"][1]["problem"]

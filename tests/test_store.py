@@ -280,3 +280,11 @@ def test_table(tmp_path: Path) -> None:
     }
     (tmp_path / ROLLOUTS).write_bytes(b"")
     assert len(table(tmp_path)) == 0 and "outcome" in table(tmp_path).columns
+
+
+def test_a_key_that_stands_twice_is_an_error_that_names_the_line(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"a": 1}\n{"b": {"c": 1, "c": 2}}\n')
+    with pytest.raises(WorkbenchError, match=r"rows\.jsonl:2: the key 'c' stands twice"):
+        list(iter_rows(path))
+    assert repair(path) == 0  # and nothing is cut off for it

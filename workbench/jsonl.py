@@ -10,7 +10,7 @@ import contextlib
 import json
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -120,6 +120,23 @@ def encode(row: Mapping[str, Any]) -> bytes:
     return json.dumps(row, allow_nan=False).encode() + b"\n"
 
 
+def unique_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """For `json.loads(…, object_pairs_hook=)`: an object; a ValueError where a key stands twice and a value would be lost."""
+    row = dict(pairs)
+    if len(row) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"the key '{next(key for key in keys if keys.count(key) > 1)}' stands twice in one object")
+    return row
+
+
+def check_text(path: Path | str, head: bytes, unpacked: str = "unpack it first") -> None:
+    """Refuse a file that begins as no text in UTF-8 does: one in UTF-16, as some editors save it, or a compressed one."""
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")) or (len(head) > 1 and (head[0] == 0) != (head[1] == 0)):
+        raise WorkbenchError(f"{path}: this is UTF-16: save it as UTF-8")
+    if unpacked and head.startswith((b"\x1f\x8b", b"BZh", b"PK\x03\x04", b"\x28\xb5\x2f\xfd", b"\xfd7zXZ")):
+        raise WorkbenchError(f"{path}: this is compressed: {unpacked}")
+
+
 def _last_line(file: BinaryIO, size: int, block: int = 65536) -> int:
     """Where the last line that is not empty begins, read from the end."""
     begin, tail = size, b""
@@ -140,6 +157,8 @@ def _iter_lines(path: Path) -> Iterator[tuple[bytes, dict[str, Any]]]:
         raise WorkbenchError(f"{path}: no such file: check the path, or that the run has begun to write") from None
     last: tuple[int, bytes] | None = None  # held back: a bad line is forgiven only where no other follows
     with file:
+        check_text(path, file.read(8))
+        file.seek(0)
         for number, line in enumerate(file, start=1):
             if line.strip():
                 if last:
@@ -161,7 +180,10 @@ def _is_object(line: bytes) -> bool:
 def _decode(line: bytes, path: Path, number: int) -> dict[str, Any]:
     if not _is_object(line):
         raise WorkbenchError(f"{path}:{number}: not a JSON object: remove or mend that line")
-    row: dict[str, Any] = json.loads(line)
+    try:
+        row: dict[str, Any] = json.loads(line, object_pairs_hook=unique_keys)
+    except ValueError as error:
+        raise WorkbenchError(f"{path}:{number}: {error}: mend that line") from None
     return row
 
 

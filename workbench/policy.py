@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 import sys
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from workbench import weights
 from workbench.generate import Policy, Sampling, apart, hf
 from workbench.hub import from_disk_or_hub
+from workbench.jsonl import unique_keys
 from workbench.runs.folder import what_is_there
 from workbench.threads import use_threads
 from workbench.types import WorkbenchError
+
+REMEDY = "name a folder with config.json, model.safetensors and a tokenizer"
 
 
 def load_policy(name: str | Path, *, base: str | Path | None = None, device: str | None = None) -> Policy:
@@ -34,12 +36,11 @@ def load_policy(name: str | Path, *, base: str | Path | None = None, device: str
 
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
     adapter, folder = _places(name, base)
+    weights.verify(adapter or Path(name))
     model, tokenizer = load_checkpoint(folder, device=device)
     if adapter:
-        from peft import PeftModel
-
-        # Merged: one matrix product instead of three for every layer of every token.
-        model = PeftModel.from_pretrained(model, str(adapter)).merge_and_unload()
+        model = weights.with_adapter(model, adapter)
+        weights.check_finite(str(name), model)
     return as_policy(str(name), model.eval(), tokenizer)
 
 
@@ -99,8 +100,13 @@ def load_checkpoint(folder: str, *, device: str) -> tuple[Any, Any]:
 
     tokenizer = _load_tokenizer(folder)
     dtype = torch.float32 if device == "cpu" else torch.bfloat16
-    with _quiet_loading(), _named(folder):
-        model = from_disk_or_hub(AutoModelForCausalLM.from_pretrained, folder, dtype=dtype, use_safetensors=True)
+    with weights.loading(folder, REMEDY), _quiet_loading():
+        model, info = from_disk_or_hub(
+            AutoModelForCausalLM.from_pretrained, folder, dtype=dtype, use_safetensors=True,
+            output_loading_info=True, ignore_mismatched_sizes=True,
+        )  # fmt: skip
+    weights.check_loaded(folder, info)
+    weights.check_finite(folder, model)
     return model.to(device), tokenizer
 
 
@@ -108,23 +114,12 @@ def _load_tokenizer(folder: str) -> Any:
     from transformers import AutoTokenizer
 
     check_policy_name(folder)
-    with _named(folder):
+    with weights.loading(folder, REMEDY):
         tokenizer = from_disk_or_hub(AutoTokenizer.from_pretrained, folder, padding_side="left", truncation_side="left")
+    weights.check_prompts(folder, tokenizer)
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
     return tokenizer
-
-
-@contextlib.contextmanager
-def _named(folder: str) -> Iterator[None]:
-    """Whatever a loader raises, as one line that names the policy."""
-    try:
-        yield
-    except (OSError, ValueError) as error:
-        reason = str(error).strip().splitlines()[0]
-        raise WorkbenchError(
-            f"cannot load policy '{folder}': {reason} — name a folder with config.json, model.safetensors and a tokenizer"
-        ) from error
 
 
 def check_policy_name(name: str) -> None:
@@ -146,7 +141,7 @@ def check_policy_name(name: str) -> None:
 def _check_checkpoint(folder: Path, name: str) -> None:
     """Refuse a folder without an adapter that holds no full checkpoint either."""
     try:
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"), object_pairs_hook=unique_keys)
     except FileNotFoundError:
         raise WorkbenchError(f"policy folder '{name}' has neither config.json nor adapter_config.json") from None
     except (OSError, ValueError) as error:
@@ -162,7 +157,7 @@ def adapter_folder(path: Path) -> Path | None:
 
 def adapter_base(adapter: Path) -> str:
     """The model that an adapter was trained on, as its adapter_config.json names it."""
-    config = json.loads((adapter / "adapter_config.json").read_text())
+    config = weights.adapter_config(adapter)
     if not config.get("base_model_name_or_path"):
         raise WorkbenchError(f"'{adapter}/adapter_config.json' names no base_model_name_or_path: give the base model")
     return str(config["base_model_name_or_path"])

@@ -119,7 +119,7 @@ def read_questions(folder: Path | str) -> dict[str, Question]:
     folder = Path(folder)
     check_folder(folder)
     passages = {row["id"]: row for row in iter_rows(folder / PASSAGES)} if (folder / PASSAGES).exists() else {}
-    return {row["id"]: _question(row, passages) for row in iter_rows(folder / QUESTIONS)}
+    return {row["id"]: question_from_row(row, passages) for row in iter_rows(folder / QUESTIONS)}
 
 
 def question_key(question: Question) -> int:
@@ -237,7 +237,8 @@ def _question_row(question: Question) -> dict[str, Any]:
     }
 
 
-def _question(row: Mapping[str, Any], passages: Mapping[str, Mapping[str, Any]]) -> Question:
+def question_from_row(row: Mapping[str, Any], passages: Mapping[str, Mapping[str, Any]]) -> Question:
+    """A stored question; `passages` are the stored ones, by id."""
     found = tuple(Passage(**passages[item["id"]], score=item["score"]) for item in row["passages"])
     lists = {name: tuple(row[name]) for name in ("answers", "checklist")}
     return Question(**{**row, **lists, "passages": found})

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -17,7 +17,7 @@ import pytest
 
 from tests.test_inspector import record, record_scored
 from tests.test_inspector_runs import record_logged
-from workbench.types import Claim, Failure, Feedback, Passage, Question, Response, Reward, Verdict
+from workbench.types import Claim, Event, Failure, Feedback, Passage, Question, Response, Reward, Verdict
 
 pytest.importorskip("gradio", reason="the apps extra is not installed")
 pytest.importorskip("playwright.sync_api", reason="the dev extra is not installed")
@@ -100,6 +100,17 @@ def hostile(number: int, text: str) -> Feedback:
     return Feedback(response, ((0, len(body)),), claims, verdicts, rewards, failure)
 
 
+def familiar(name: str, number: int = 0) -> Feedback:
+    """A row in which labels, methods, parts and whatever else is looked up by name has a name that JavaScript knows."""
+    row = hostile(number, name)
+    event = Event(name, 1.0, 3, 0)
+    rewards = {"rlfh": Reward(1.0, {name: 1.0}, (event,)), name: Reward(2.0, {name: 2.0}, (event,))}
+    verdicts = (*row.verdicts[1:], Verdict("claim:0", "fact", name, 0.1, 3, (), name), Verdict("outcome", "answer", name))
+    failure = Failure("judge", name, name)
+    response = replace(row.response, id=f"{name}/{number}", step=None, logprobs=(-0.5,) * len(row.response.offsets))
+    return replace(row, response=response, verdicts=verdicts, rewards=rewards, error=failure)
+
+
 @dataclass
 class Seen:
     """What the browser did besides showing the page."""
@@ -132,7 +143,10 @@ def address(tmp_path_factory) -> Iterator[str]:
     record_logged(root / "logged")
     (root / "empty").mkdir()
     (root / "empty" / "rollouts.jsonl").touch()
+    (root / "damaged").mkdir()
+    (root / "damaged" / "rollouts.jsonl").symlink_to(root / "a" / "first" / "rollouts.jsonl")
     record(root / "hostile", [hostile(number, text) for number, text in enumerate(PAYLOADS)])
+    record(root / "familiar", [familiar("constructor"), familiar("__proto__", 1)])
     command = [sys.executable, "apps/reward_inspector.py", "--runs", str(root), "--no-browser"]
     environment = os.environ | {"PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": "1"}
     server = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import signal
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Annotated, Any
@@ -12,7 +14,7 @@ from typing import Annotated, Any
 import typer
 from typer.exceptions import TyperException
 
-from workbench import __version__
+from workbench import __version__, disk
 from workbench.types import WorkbenchError
 
 ABSENT = "—"  # in a table, for what is not there
@@ -41,17 +43,25 @@ def main(argv: Sequence[str] | None = None) -> None:
             command = getattr(getattr(error, "ctx", None), "command_path", "workbench")
             complain(f"{message.rstrip('.')}; `{command} --help` shows what there is")
     except Exception as error:
-        expected = isinstance(error, WorkbenchError)
-        code = error.code if isinstance(error, WorkbenchError) else 1
         if "--debug" in arguments:
             import traceback
 
             traceback.print_exc()
-        hint = "" if expected or "--debug" in arguments else " (`workbench --debug …` prints the traceback)"
-        complain(str(error) if expected else f"{type(error).__name__}: {error}{hint}")
+        code, message = _told(error, "--debug" in arguments)
+        complain(message)
+        sys.exit(code)
     if code == 130:
         complain("interrupted; the same command takes up an unfinished run")
     sys.exit(code)
+
+
+def _told(error: Exception, debug: bool) -> tuple[int, str]:
+    """The exit code of an error, and its line."""
+    if isinstance(error, WorkbenchError):
+        return error.code, str(error)
+    if disk.is_full(error):
+        return 130, disk.told(error)  # as after an interrupt, the same command goes on
+    return 1, f"{type(error).__name__}: {error}" + ("" if debug else " (`workbench --debug …` prints the traceback)")
 
 
 def _version(wanted: bool) -> None:
@@ -75,6 +85,19 @@ def stdout_kept_clean() -> Iterator[None]:
     """Send what a library prints to stderr: trainers print their logs to stdout, where `--json` promises one object."""
     with contextlib.redirect_stdout(sys.stderr):
         yield
+
+
+@contextlib.contextmanager
+def ended_by_signal() -> Iterator[None]:
+    """Let SIGTERM, as a batch system sends it, end the work as Ctrl-C does."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def complain(message: str) -> None:

@@ -110,7 +110,7 @@ def index_search(
 
 def _row(card: Mapping[str, Any]) -> dict[str, Any]:
     names = ("name", "status", "passages", "pages", "encoder")
-    return {name: card.get(name) for name in names} | {"source": card["source"]["spec"]}
+    return {name: card.get(name) for name in names} | {"source": card["source"].get("spec")}
 
 
 def _print_passages(result: Mapping[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -13,6 +14,7 @@ from workbench.cli.frame import (
     Json,
     app,
     complain,
+    ended_by_signal,
     exit_code,
     print_mapping,
     print_table,
@@ -108,7 +110,7 @@ def score(
         max_failed, concurrency, timeout, cache, _price(price), overwrite,
     )  # fmt: skip
     try:
-        with stdout_kept_clean(), bar() as progress:
+        with ended_by_signal(), stdout_kept_clean(), bar() as progress:
             summary = estimate_file(options) if dry_run else score_file(options, progress)
     except KeyboardInterrupt:  # before the first row
         return 130
@@ -170,6 +172,8 @@ def _price(text: str | None) -> tuple[float, float] | None:
         per_million_in, per_million_out = (float(part) for part in text.split(","))
     except ValueError as error:
         raise WorkbenchError(f"--price {text}: write two numbers, as in --price 0.15,0.60") from error
+    if not all(0 <= price < math.inf for price in (per_million_in, per_million_out)):
+        raise WorkbenchError(f"--price {text}: a price is a finite number from 0 on, as in --price 0.15,0.60")
     return per_million_in, per_million_out
 
 

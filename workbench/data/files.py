@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
+from workbench.jsonl import check_text, unique_keys
 from workbench.types import WorkbenchError
 
 Records = list[tuple[str, dict[str, Any]]]
@@ -61,6 +62,7 @@ def _text(path: Path) -> str:
         raise WorkbenchError(f"{path}: the archive is broken: {error}") from error
     except OSError as error:  # gzip's and bzip2's own complaints are of this kind, too
         raise WorkbenchError(f"cannot read '{path}': {error.strerror or error}") from error
+    check_text(path, raw[:8], "unpack it, or let its name end in .gz or .bz2")
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -71,7 +73,7 @@ def _text(path: Path) -> str:
 def _json(path: Path, text: str) -> Records:
     """A list of objects, an object that wraps one, or an object a line."""
     try:
-        whole = json.loads(text)
+        whole = json.loads(text, object_pairs_hook=unique_keys)
     except RecursionError as error:
         raise WorkbenchError(f"{path}: nested too deeply to be data") from error
     except ValueError as error:
@@ -96,7 +98,7 @@ def _lines(path: Path, text: str) -> Records:
         if not line.strip():
             continue
         try:
-            record = json.loads(line)
+            record = json.loads(line, object_pairs_hook=unique_keys)
         except ValueError as error:
             raise WorkbenchError(f"{path}:{number}: not a JSON object: {error}") from error
         if not isinstance(record, dict):

@@ -88,8 +88,8 @@ function answerList({rows, methods, logged = [], scored = {}, unscored = {}, sor
   const disagree = rows.some((row) => row.disagreement !== null);
   const cell = (method, content) => h("td", {class: "tv-num", "data-label": method}, content);
   const value = (row) => (method) => {
-    const missing = row.values[method] === null || row.values[method] === undefined;
-    return cell(nameOf(method), missing ? h("span", {class: "tv-dim", title: `not scored: ${row.reasons[method] || "this method has not been applied"}`}, "n/a") : worth(row.values[method]));
+    const paid = own(row.values, method), missing = paid === null || paid === undefined;
+    return cell(nameOf(method), missing ? h("span", {class: "tv-dim", title: `not scored: ${own(row.reasons, method) || "this method has not been applied"}`}, "n/a") : worth(paid));
   };
   const line = (row, place) => h("tr", {
     tabindex: "0", class: "wb-open", "data-row": row.id, onclick: () => open(row),
@@ -121,7 +121,7 @@ const DISAGREEMENT = "how differently the methods rank an answer. Each method ra
 // The outcome's label; where finding it failed, the failure's stage and reason.
 function outcome({outcome, error}) {
   const label = outcome || (error ? labelOf({error}) : "unchecked");
-  const title = {correct: OUTCOME_CORRECT, unchecked: "no outcome was asked for"}[label];
+  const title = own({correct: OUTCOME_CORRECT, unchecked: "no outcome was asked for"}, label);
   return [chip(label, title), isFailure(error) ? div("tv-small tv-error-text", reasonOf(error)) : null];
 }
 

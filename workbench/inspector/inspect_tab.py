@@ -137,8 +137,11 @@ def open_number(runs: Runs, name: str | None, number: float | None) -> Opened:
 def moved(runs: Runs, name: str | None, number: float | None, step: int) -> tuple[Any, ...]:
     import gradio as gr
 
-    count = len(runs.index(name).entries) if name else 0
     place = int(number or 1) + step
+    try:
+        count = len(runs.index(name).entries) if name else 0
+    except WorkbenchError as error:
+        return place, NOTHING, message(error)
     return (place, *shown_or_error(lambda: open_number(runs, name, place))) if 1 <= place <= count else (gr.skip(),) * 3
 
 
@@ -162,8 +165,8 @@ def open_pasted(question: str, answer: str, sources: str, gold: str, judge: str)
 
 def most_to_see(index: Index) -> int:
     """The number of the row that a run opens with: the last of those with most claims, counted from 1."""
-    most = max(index.entries, key=lambda entry: (entry.claims, entry.number))
-    return most.number + 1
+    most = max(index.entries, key=lambda entry: (entry.claims, entry.number), default=None)
+    return most.number + 1 if most else 1
 
 
 @answered

@@ -61,7 +61,14 @@ def live_tab(runs: Runs, inspect: InspectTab, tabs: Any) -> Any:
 
 def policies(runs: Runs) -> list[str]:
     """The shipped policies, and the runs that hold a trained one."""
-    return [*SHIPPED, *(name for name in runs.names() if (runs.folder(name) / "policy").is_dir())]
+    return [*SHIPPED, *(name for name in runs.names() if _has_policy(runs, name))]
+
+
+def _has_policy(runs: Runs, name: str) -> bool:
+    try:
+        return (runs.folder(name) / "policy").is_dir()
+    except WorkbenchError:  # a run that cannot be opened: told where it is chosen
+        return False
 
 
 def some_question() -> str:

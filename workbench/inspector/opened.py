@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Any
 from urllib.parse import urlencode
 
-from workbench.inspector.runs import Runs
+from workbench.config import restore, settings
+from workbench.inspector.runs import Runs, damage
 from workbench.recipes import title
 from workbench.token_view import as_json, payload
 from workbench.token_view.payload import Lookup, is_logged
@@ -45,14 +46,20 @@ _lock = Lock()
 
 
 def show(opened: Opened) -> str:
-    """Remember an open response and return it as text for the page."""
-    data = opened.data()
+    """Remember an open response and return it as text for the page.
+
+    Raises:
+        WorkbenchError: the row holds what cannot be shown.
+    """
+    with damage(opened.name):
+        data = opened.data()
+        text = as_json(data)
     with _lock:
         _opened[data["key"]] = opened
         _opened.move_to_end(data["key"])
         while len(_opened) > KEPT:
             _opened.popitem(last=False)
-    return as_json(data)
+    return text
 
 
 def recall(key: str) -> Opened:
@@ -82,12 +89,13 @@ def open_row(runs: Runs, name: str, row: str, method: str | None = None) -> Open
     entry = runs.entry(name, row)
     feedback, ratios = runs.feedback(name, entry)
     configs = configs_of(runs, name)
-    rows = paid([feedback, *runs.group(name, entry)], configs)
+    with damage(f"row {entry.number + 1} of run '{name}'"):
+        rows = paid([feedback, *runs.group(name, entry)], configs)
     known = [one for one in rows[0].rewards if not is_logged(one)]
     if method and method not in known:
         raise WorkbenchError(f"no method '{method[:40]}': choose one of {', '.join(known)}")
     first = method or next((one for one in feedback.rewards if not is_logged(one)), None)
-    link = "?" + urlencode({"run": name, "id": row})
+    link = "?" + urlencode({"run": name, "id": row}, errors="replace")
     return Opened(rows[0], tuple(rows[1:]), f"{name} · {row}", configs, link, first, ratios, name)
 
 
@@ -95,14 +103,27 @@ def configs_of(runs: Runs, name: str) -> dict[str, Any]:
     """The methods' configs: those that the run was trained or scored with, else the defaults."""
     from workbench.recipes import method_configs
 
-    stored = runs.settings(name)
-    return {method: _restored(config, stored.get(method, {})) for method, config in method_configs().items()}
+    with damage(f"run '{name}': its settings"):
+        stored = runs.settings(name)
+        return {method: _restored(config, stored.get(method, {})) for method, config in method_configs().items()}
 
 
 def _restored(config: Any, stored: Mapping[str, Any]) -> Any:
-    """The config with the stored values of its fields; those of another version's fields, and nested ones, are passed over."""
-    known = {one.name for one in fields(config)} & stored.keys()
-    return replace(config, **{key: stored[key] for key in known if not isinstance(stored[key], (dict, list))})
+    """The config with the stored values of its fields; those of another version's fields are passed over."""
+    restored = restore(config, stored)
+    for (name, value, _), (_, usual, _) in zip(settings(restored), settings(config), strict=True):
+        if not _fits(value, usual):
+            raise ValueError(f"{name} is {value!r}")
+    return restored
+
+
+def _fits(value: Any, usual: Any) -> bool:
+    """Whether a stored value can stand where a config has a number, a flag or a text."""
+    if value is None or usual is None or isinstance(usual, tuple):
+        return True
+    if isinstance(usual, bool) or not isinstance(usual, int | float):
+        return isinstance(value, type(usual))
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def paid(rows: Sequence[Feedback], configs: Mapping[str, Any]) -> list[Feedback]:

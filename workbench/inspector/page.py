@@ -102,12 +102,18 @@ def first_shown(runs: Runs, chosen: Settings, query: dict[str, str]) -> tuple[Op
     error = None
     try:
         if query.get("run") and query.get("id"):
-            return open_row(runs, query["run"], query["id"], query.get("method")), None
+            return _shown(open_row(runs, query["run"], query["id"], query.get("method"))), None
         if chosen.run:
-            return open_number(runs, chosen.run, most_to_see(runs.index(chosen.run))), None
+            return _shown(open_number(runs, chosen.run, most_to_see(runs.index(chosen.run)))), None
     except WorkbenchError as found:
         error = WorkbenchError(f"{str(found).rstrip('.')}. The worked example is shown in its place.")
     return open_sample(samples.WORKED), error
+
+
+def _shown(opened: Opened) -> Opened:
+    """The same, once it has been shown: what cannot be is a WorkbenchError here."""
+    show(opened)
+    return opened
 
 
 def launch(chosen: Settings, browser: bool = True, block: bool = True) -> Any:

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from workbench.inspector.opened import configs_of, paid
-from workbench.inspector.runs import Runs
+from workbench.inspector.runs import Entry, Runs, damage
 from workbench.inspector.series import reward_of
 from workbench.recipes import title
 from workbench.token_view import as_json
@@ -41,7 +41,10 @@ def own_method(runs: Runs, name: str | None) -> str:
         return ""
     if method := runs.described(name, "config.json").get("method"):
         return str(method)
-    stored = runs.feedback(name, entries[0])[0].rewards
+    try:
+        stored = runs.feedback(name, entries[0])[0].rewards
+    except WorkbenchError:  # told where the rows are listed
+        stored = {}
     methods = [method for method in (*METHODS, *stored) if method in stored and not is_logged(method)]
     return next(iter(methods), "" if stored else next(iter(METHODS)))
 
@@ -53,10 +56,12 @@ def rollouts(runs: Runs, name: str | None, step: int, order: str) -> str:
     try:
         by_step = runs.index(name).by_step
         entries = by_step.get(step) or by_step.get(None, [])
-        rows = paid([runs.feedback(name, entry)[0] for entry in entries[:READ]], configs_of(runs, name))
+        rows, damaged = _paid(runs, name, entries[:READ])
         own = own_method(runs, name)
     except WorkbenchError as error:
         return as_json({"error": str(error)})
+    if not rows and damaged:
+        return as_json({"error": f"none of {len(damaged)} rows can be shown: {damaged[0]}"})
     if not rows:  # a run without any says so where its curves would be
         return as_json({"note": "No rollouts are recorded of this step."} if by_step else {})
     ranked = sorted(with_disagreement(rows), key=_key(order, own))
@@ -69,10 +74,31 @@ def rollouts(runs: Runs, name: str | None, step: int, order: str) -> str:
             "unscored": {name: _reason(rows, name) for name, count in scored.items() if not count},
             "logged": list(dict.fromkeys(name for row in rows for name in row.rewards if is_logged(name))),
             "sorted": {"by": order if order == ORDERS[2] else own, "order": order},
-            "note": _counted(len(entries), step if entries[0].step is not None else None),
+            "note": _counted(len(entries), step if entries[0].step is not None else None) + _left_out(damaged),
             "rows": [listed_row(row, spread) for row, spread in ranked[:SHOWN]],
         }
     )
+
+
+def _paid(runs: Runs, name: str, entries: Sequence[Entry]) -> tuple[list[Feedback], list[str]]:
+    """The rows that can be read and paid, and why the others cannot."""
+    configs = configs_of(runs, name)
+    rows, damaged = [], []
+    for entry in entries:
+        try:
+            with damage(f"row {entry.number + 1} of run '{name}'"):
+                row = paid([runs.feedback(name, entry)[0]], configs)[0]
+                as_json(listed_row(row))
+        except WorkbenchError as error:
+            damaged.append(str(error))
+        else:
+            rows.append(row)
+    return rows, damaged
+
+
+def _left_out(damaged: Sequence[str]) -> str:
+    count = f"{len(damaged)} {'row is' if len(damaged) == 1 else 'rows are'} left out"
+    return f" {count}: {damaged[0]}." if damaged else ""
 
 
 def _counted(count: int, step: int | None) -> str:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from workbench.jsonl import iter_rows, read_page
+from workbench.inspector.growing import Growing, line_at
+from workbench.jsonl import iter_rows
 from workbench.score.record import settings_path
-from workbench.store import QUESTIONS, ROLLOUTS, read_questions
+from workbench.store import PASSAGES, QUESTIONS, ROLLOUTS, question_from_row
 from workbench.types import Feedback, Question, WorkbenchError
 
 DEPTH = 3  # how deep below the runs folder a run may lie
+LONGEST, NAMED = 1000, 80  # characters of a run's name that is looked for, and of one that is shown in a message
 INSIDE = {"checkpoints", "policy"}  # folders of a run: no runs are looked for in them
 
 # The head of a row as `Feedback.to_row` writes it: enough for an index, without decoding what follows.
@@ -24,13 +26,15 @@ _HEAD = re.compile(
     rb'\{"schema": \d+, "id": %s, "question_id": %s, "group": %s, "sample": \d+, "step": (\d+|null),' % ((_STRING,) * 3)
 )
 _UNPLACED = re.compile(rb'"unplaced": \[([^\]]*)\]')
+_ID = re.compile(rb'\{"id": %s,' % _STRING)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Entry:
-    """One stored row: its place in the file, and what lists and curves need of it."""
+    """One stored row: its number and place in the file, and what lists and curves need of it."""
 
     number: int
+    offset: int
     id: str
     group: str
     step: int | None
@@ -40,12 +44,24 @@ class Entry:
 
 @dataclass(frozen=True)
 class Index:
-    """The rows of a run by id, by group and by step."""
+    """The rows of a run by id, by group and by step. It grows with the run, also while it is read."""
 
-    entries: tuple[Entry, ...]
-    by_id: dict[str, Entry] = field(repr=False)
-    by_group: dict[str, list[Entry]] = field(repr=False)
-    by_step: dict[int | None, list[Entry]] = field(repr=False)
+    entries: list[Entry] = field(default_factory=list)
+    by_id: dict[str, Entry] = field(default_factory=dict, repr=False)
+    by_group: dict[str, list[Entry]] = field(default_factory=dict, repr=False)
+    by_step: dict[int | None, list[Entry]] = field(default_factory=dict, repr=False)
+
+
+@contextlib.contextmanager
+def damage(what: str) -> Iterator[None]:
+    """One line in the place of whatever damaged files lead to: a run that cannot be shown says so, and the others are shown."""
+    try:
+        yield
+    except WorkbenchError:
+        raise
+    except (OSError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        raise WorkbenchError(f"{what} is damaged ({reason}): mend it, or move it out of the runs folder") from None
 
 
 class Runs:
@@ -56,7 +72,7 @@ class Runs:
 
     def names(self) -> list[str]:
         """The runs that have recorded anything, sorted by name."""
-        return sorted(folder.relative_to(self.root).as_posix() for folder in self._walk(self.root, 0))
+        return sorted(name for folder in self._walk(self.root, 0) if _is_text(name := folder.relative_to(self.root).as_posix()))
 
     def folder(self, name: str) -> Path:
         """The folder of a run.
@@ -64,19 +80,19 @@ class Runs:
         Raises:
             WorkbenchError: the name leads out of the runs folder, through a link, or to no run.
         """
-        parts = Path(name).parts
+        parts, shown = Path(name).parts, name[:NAMED]
         folder = self.root.joinpath(*parts)
-        refused = Path(name).is_absolute() or ".." in parts or "\0" in name or len(parts) > DEPTH
-        if refused or any(path.is_symlink() for path in self._below(folder)):
-            raise WorkbenchError(f"'{name}' is not below the runs folder: name a run of the list")
-        if not (folder / ROLLOUTS).is_file() or any((folder / file).is_symlink() for file in (ROLLOUTS, QUESTIONS)):
-            raise WorkbenchError(f"no run '{name}' with a {ROLLOUTS} in the runs folder: name a run of the list")
+        refused = Path(name).is_absolute() or ".." in parts or "\0" in name or len(parts) > DEPTH or len(name) > LONGEST
+        with damage(f"'{shown}'"):
+            if refused or any(path.is_symlink() for path in self._below(folder)):
+                raise WorkbenchError(f"'{shown}' is not below the runs folder: name a run of the list")
+            if not (folder / ROLLOUTS).is_file() or any((folder / file).is_symlink() for file in (ROLLOUTS, QUESTIONS)):
+                raise WorkbenchError(f"no run '{shown}' with a {ROLLOUTS} in the runs folder: name a run of the list")
         return folder
 
     def index(self, name: str) -> Index:
-        path = self.folder(name) / ROLLOUTS
-        stat = path.stat()
-        return _index(path, stat.st_size, stat.st_mtime_ns)
+        with damage(f"run '{name}'"):
+            return _rows.read(self.folder(name) / ROLLOUTS)
 
     def entry(self, name: str, row: str) -> Entry:
         """The entry of a row's id."""
@@ -87,53 +103,74 @@ class Runs:
 
     def feedback(self, name: str, entry: Entry) -> tuple[Feedback, tuple[float, ...]]:
         """A row, and the probability ratios of its tokens if the run stores them."""
-        folder = self.folder(name)
-        row = read_page(folder / ROLLOUTS, entry.number, 1)[0]
-        asked = str(row.get("question_id"))
-        question = self.questions(name).get(asked) or Question(asked, "")
-        try:
+        with damage(f"row {entry.number + 1} of run '{name}'"):
+            line = line_at(self.folder(name) / ROLLOUTS, entry.offset)
+            row = json.loads(line, parse_constant=_not_a_number)
+            question = self.question(name, str(row.get("question_id")))
             return Feedback.from_row(row, question), tuple(row["tokens"].get("ratios", ()))
-        except (KeyError, TypeError, ValueError) as error:
-            raise WorkbenchError(f"row {entry.number + 1} of run '{name}' is not a feedback row ({error!r})") from None
 
     def group(self, name: str, entry: Entry) -> list[Feedback]:
-        """The responses to the same prompt, this one among them; alone where the row names no group."""
-        members = self.index(name).by_group[entry.group] if entry.group else [entry]
-        return [self.feedback(name, member)[0] for member in members[:64]]
+        """The responses to the same prompt, this one among them; alone where the row names no group.
 
-    def questions(self, name: str) -> dict[str, Question]:
-        path = self.folder(name) / QUESTIONS
-        if not path.exists():
-            return {}
-        stat = path.stat()
-        return _questions(path.parent, stat.st_size, stat.st_mtime_ns)
+        Nothing where one of them is damaged: advantages over the rest would be others.
+        """
+        members = self.index(name).by_group[entry.group] if entry.group else [entry]
+        try:
+            return [self.feedback(name, member)[0] for member in members[:64]]
+        except WorkbenchError:
+            return []
+
+    def question(self, name: str, asked: str) -> Question:
+        """The question of that id with its passages; without a text where the run has not stored it."""
+        folder = self.folder(name)
+        row = self._stored(folder / QUESTIONS, asked)
+        if row is None:
+            return Question(asked, "")
+        passages = {item["id"]: self._stored(folder / PASSAGES, item["id"]) for item in row["passages"]}
+        return question_from_row(row, passages)
 
     def metrics(self, name: str) -> list[dict[str, Any]]:
         """The rows of metrics.jsonl; none where the run was not trained."""
         path = self.folder(name) / "metrics.jsonl"
-        return list(iter_rows(path)) if path.is_file() and not path.is_symlink() else []
+        with damage(f"run '{name}': {path.name}"):
+            return list(iter_rows(path)) if path.is_file() and not path.is_symlink() else []
 
     def described(self, name: str, file: str) -> dict[str, Any]:
-        """A JSON file of the run ("config.json", "summary.json"), or nothing."""
+        """The object in a JSON file of the run ("config.json", "summary.json"), or nothing where there is no such file."""
         path = self.folder(name) / file
-        try:
-            return _mapping(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() and not path.is_symlink() else {}
-        except ValueError:
-            return {}
+        with damage(f"run '{name}': {file}"):
+            found = json.loads(path.read_text(encoding="utf-8")) if path.is_file() and not path.is_symlink() else {}
+            if not isinstance(found, dict):
+                raise ValueError(f"a {type(found).__name__} where an object should be")
+            return found
 
     def settings(self, name: str) -> dict[str, dict[str, Any]]:
         """By method, the settings that the run was trained or scored with, as far as they are stored."""
         trained, scored = self.described(name, "config.json"), self.described(name, settings_path(Path(ROLLOUTS)).name)
-        by_method = {**_mapping(scored.get("config")), str(trained.get("method")): trained.get("config")}
-        return {method: _mapping(config) for method, config in by_method.items()}
+        by_method = {
+            **scored.get("config", {}),
+            **({trained["method"]: trained.get("config", {})} if "method" in trained else {}),
+        }
+        if wrong := [method for method, config in by_method.items() if not isinstance(config, dict)]:
+            raise WorkbenchError(f"run '{name}' is damaged: its settings of {wrong[0]} are no object: mend it, or move it away")
+        return by_method
+
+    def _stored(self, path: Path, name: str) -> Any:
+        """The row of that id in a file of questions or passages, if there is one."""
+        offset = _offsets.read(path).get(name) if path.is_file() else None
+        return None if offset is None else json.loads(line_at(path, offset), parse_constant=_not_a_number)
 
     def _walk(self, folder: Path, depth: int) -> Iterator[Path]:
-        if depth > DEPTH or not folder.is_dir():
+        try:
+            if depth > DEPTH or not folder.is_dir():
+                return
+            if depth and (folder / ROLLOUTS).is_file():
+                yield folder
+                return
+            inside = list(folder.iterdir())
+        except OSError:  # a folder that may not be read, or that has just been removed
             return
-        if depth and (folder / ROLLOUTS).is_file():
-            yield folder
-            return
-        for below in folder.iterdir():
+        for below in inside:
             if below.is_dir() and not below.is_symlink() and below.name not in INSIDE and not below.name.startswith("."):
                 yield from self._walk(below, depth + 1)
 
@@ -142,52 +179,64 @@ class Runs:
         return [path for path in (folder, *folder.parents) if path != self.root and self.root in path.parents]
 
 
-def _mapping(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
+def _add_entry(index: Index, offset: int, line: bytes) -> None:
+    entry = _entry(len(index.entries), offset, line)
+    index.entries.append(entry)
+    index.by_id[entry.id] = entry
+    index.by_group.setdefault(entry.group, []).append(entry)
+    index.by_step.setdefault(entry.step, []).append(entry)
 
 
-@lru_cache(maxsize=8)
-def _index(path: Path, size: int, modified: int) -> Index:
-    entries = tuple(_entries(path))
-    by_group: dict[str, list[Entry]] = {}
-    by_step: dict[int | None, list[Entry]] = {}
-    for entry in entries:
-        by_group.setdefault(entry.group, []).append(entry)
-        by_step.setdefault(entry.step, []).append(entry)
-    return Index(entries, {entry.id: entry for entry in entries}, by_group, by_step)
-
-
-def _entries(path: Path) -> Iterator[Entry]:
-    number = 0
-    with path.open("rb") as file:
-        for line in file:
-            if not line.endswith(b"\n"):  # still being written
-                return
-            if line.strip():
-                yield _entry(number, line)
-                number += 1
-
-
-def _entry(number: int, line: bytes) -> Entry:
-    head = _HEAD.match(line)
-    if head:
-        identity, _, group, step = (json.loads(part) for part in head.groups())
-    else:  # written by others, with its keys in another order
-        row = _row(line)
-        identity, group, step = str(row.get("id")), str(row.get("group") or ""), row.get("step")
+def _entry(number: int, offset: int, line: bytes) -> Entry:
+    identity, group, step = _head(line) or _other_head(number, line)
     unplaced = (len(found.group(1).split(b",")) if found.group(1).strip() else 0 for found in _UNPLACED.finditer(line))
-    return Entry(number, identity, group, step, line.count(b'"coverage":'), max(unplaced, default=0))
+    return Entry(number, offset, identity, group, step, line.count(b'"coverage":'), max(unplaced, default=0))
+
+
+def _head(line: bytes) -> tuple[str, str, int | None] | None:
+    """Id, group and step of a row as we write it."""
+    head = _HEAD.match(line)
+    try:
+        identity, _, group, step = (json.loads(part) for part in head.groups()) if head else (None,) * 4
+    except ValueError:  # not UTF-8
+        return None
+    return (identity, group, step) if isinstance(identity, str) and isinstance(group, str) else None
+
+
+def _other_head(number: int, line: bytes) -> tuple[str, str, int | None]:
+    """The same of a row that others wrote, with its keys in another order, or that is damaged."""
+    row = _row(line)
+    identity, step = str(row["id"]) if "id" in row else f"damaged row {number + 1}", row.get("step")
+    return identity, str(row.get("group") or ""), step if type(step) is int else None
 
 
 def _row(line: bytes) -> dict[str, Any]:
     """A line's object; nothing for a line that is none, which is told when that row is opened."""
     try:
         row = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return row if isinstance(row, dict) else {}
 
 
-@lru_cache(maxsize=8)
-def _questions(folder: Path, size: int, modified: int) -> dict[str, Question]:
-    return read_questions(folder)
+def _add_offset(offsets: dict[str, int], offset: int, line: bytes) -> None:
+    """Note where the row of an id stands; a line without one is nobody's."""
+    head = _ID.match(line)
+    try:
+        name = json.loads(head.group(1)) if head else str(_row(line)["id"])
+    except (ValueError, KeyError):
+        return
+    offsets[name] = offset
+
+
+def _is_text(name: str) -> bool:
+    """Whether a folder's name can be sent to the page and come back from it: bytes that are not UTF-8 cannot."""
+    return not re.search("[\ud800-\udfff]", name)
+
+
+def _not_a_number(name: str) -> None:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+_rows: Growing[Index] = Growing(Index, _add_entry)
+_offsets: Growing[dict[str, int]] = Growing(dict, _add_offset)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ from workbench.inspector.inspect_tab import InspectTab
 from workbench.inspector.opened import NOTHING, open_row, show
 from workbench.inspector.parts import component, message, told
 from workbench.inspector.rollouts import ORDERS, order_choices, own_method, rollouts
-from workbench.inspector.runs import Runs
+from workbench.inspector.runs import Runs, damage
 from workbench.inspector.series import step_rows
 from workbench.store import ROLLOUTS
 from workbench.token_view import as_json
@@ -99,7 +100,7 @@ def runs_tab(runs: Runs, inspect: InspectTab, tabs: Any, tab: Any) -> tuple[Any,
 def span(runs: Runs, name: str | None) -> tuple[int, int]:
     """The first and the last step of a run's record; 0 and 0 where it has none."""
     try:
-        steps = [step for step in runs.index(name).by_step if step is not None] if name else []
+        steps = [step for step in list(runs.index(name).by_step) if step is not None] if name else []
     except WorkbenchError:
         steps = []
     return (min(steps), max(steps)) if steps else (0, 0)
@@ -111,9 +112,9 @@ def curve_data(runs: Runs, name: str | None, second: str | None, step: int) -> s
         return as_json({"note": "There is no run in the runs folder yet."})
     try:
         drawn = [_curves(runs, one) for one in (name, second) if one]
+        rows = len(runs.index(name).entries)
     except WorkbenchError as error:
         return as_json({"error": str(error)})
-    rows = len(runs.index(name).entries)
     none = (
         f"This run has no training steps: {'its one row is' if rows == 1 else f'its {rows} rows are'} listed below."
         if rows
@@ -137,14 +138,15 @@ def _series(drawn: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, bool]]:
 
 
 def _curves(runs: Runs, name: str) -> dict[str, Any]:
-    rows: Mapping[int, Mapping[str, Any]] = {row["step"]: row for row in runs.metrics(name)}
+    rows: Mapping[int, Mapping[str, Any]] = {row["step"]: row for row in runs.metrics(name) if type(row.get("step")) is int}
     index = runs.index(name)
     if not rows and index.entries:
         rows = step_rows(runs.folder(name) / ROLLOUTS, own_method(runs, name))
     steps = sorted(step for step in {*rows, *index.by_step} if step is not None)
     parts = dict.fromkeys(column for row in rows.values() for column in row if column.startswith(tuple(PARTS)))
     columns: dict[str, list[float | None]] = {
-        column: [rows.get(step, {}).get(column) for step in steps] for column in (*(name for name, _, _ in SERIES), *parts)
+        column: [_number(rows.get(step, {}).get(column)) for step in steps]
+        for column in (*(name for name, _, _ in SERIES), *parts)
     }
     for place, step in enumerate(steps):
         found = index.by_step.get(step, [])
@@ -155,16 +157,25 @@ def _curves(runs: Runs, name: str) -> dict[str, Any]:
     return {"name": name, "steps": steps, "series": columns}
 
 
+def _number(value: Any) -> float | None:
+    """What a curve can draw: a damaged or diverged value is a gap in it."""
+    return value if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) else None
+
+
 def before_after(runs: Runs, name: str | None) -> str:
     """The evaluation before training and after it, from the run's summary."""
-    summary = runs.described(name, "summary.json") if name else {}
-    before, after = (summary.get(when) or {} for when in ("before", "after"))
-    rows = [
-        [f"{rate.capitalize()}, {mode}", _cell(before, mode, rate), _cell(after, mode, rate)]
-        for mode in ("greedy", "sampled")
-        for rate in ("accuracy", "abstention", "hallucination", "truthfulness")
-        if _cell(before, mode, rate) or _cell(after, mode, rate)
-    ]
+    try:
+        with damage(f"run '{name}': summary.json"):
+            summary = runs.described(name, "summary.json") if name else {}
+            before, after = (summary.get(when) or {} for when in ("before", "after"))
+            rows = [
+                [f"{rate.capitalize()}, {mode}", _cell(before, mode, rate), _cell(after, mode, rate)]
+                for mode in ("greedy", "sampled")
+                for rate in ("accuracy", "abstention", "hallucination", "truthfulness")
+                if _cell(before, mode, rate) or _cell(after, mode, rate)
+            ]
+    except WorkbenchError as error:
+        return as_json({"error": str(error)})
     if not rows:
         return as_json({"note": "This run has no evaluation before and after training."})
     count = f"{before.get('n', after.get('n'))} questions of split {before.get('split', after.get('split'))}, 95 % intervals"

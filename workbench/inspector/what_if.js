@@ -4,7 +4,7 @@ function mountWhatIf(root, gradio) {
   root.classList.add("tv-colours");
   const side = div("tv wb-controls"), place = h("div"), group = div("tv wb-group"), out = div("tv wb-export");
   const bench = div("wb-whatif", side, div("wb-whatif-main", place, group, out));
-  let key = null, settings = {}, edits = {}, latest = null, asked = 0, waiting = null;
+  let key = null, settings = Object.create(null), edits = Object.create(null), latest = null, asked = 0, waiting = null;
 
   const view = tokenView(place, {
     onEdit: (id, change) => ((edits[id] = {...edits[id], ...change}), ask()),
@@ -33,14 +33,14 @@ function mountWhatIf(root, gradio) {
   // One control for each field; those that were not touched follow what the server says of them.
   function controls() {
     drawnMethod = view.state.method;
-    const fields = latest.controls[drawnMethod] || [];
+    const fields = own(latest.controls, drawnMethod) || [];
     const row = (field) => [field.head ? h("h5", {}, field.head) : null, control(field)];
-    const reset = button("wb-button", "Reset all", () => ((settings = {}), (edits = {}), ask().then(controls)));
+    const reset = button("wb-button", "Reset all", () => ((settings = Object.create(null)), (edits = Object.create(null)), ask().then(controls)));
     side.replaceChildren(div("wb-controls-head", h("h4", {}, `${nameOf(drawnMethod)} settings`), reset), ...fields.flatMap(row).filter(Boolean));
   }
   function follow() {
     const touched = settings[drawnMethod] || {};
-    for (const field of latest.controls[drawnMethod] || []) {
+    for (const field of own(latest.controls, drawnMethod) || []) {
       const box = side.querySelector(`[data-field="${field.name}"]`);
       if (!box || field.name in touched || field.kind !== "number") continue;
       box.querySelector("input[type=range]").value = field.value ?? field.min;
@@ -89,7 +89,7 @@ function mountWhatIf(root, gradio) {
     };
     const config = () => {
       const method = view.state.method;
-      download(`${method}.json`, "application/json", JSON.stringify(latest.config[method], null, 2));
+      download(`${method}.json`, "application/json", JSON.stringify(own(latest.config, method) || {}, null, 2));
     };
     out.replaceChildren(h("h4", {}, "Keep it"), h("code", {class: "wb-line-out"}, latest.line || "nothing changed yet"), div("wb-actions",
       button("wb-button", "Copy --set", copy, {disabled: !latest.line}),
@@ -101,19 +101,19 @@ function mountWhatIf(root, gradio) {
     root.replaceChildren(data ? bench : nothingOpen());
     if (!data) return ([key, asked] = [null, asked + 1]);
     if (data.key === key) return;
-    [key, settings, edits, drawnMethod] = [data.key, {}, {}, null];
+    [key, settings, edits, drawnMethod] = [data.key, Object.create(null), Object.create(null), null];
     ask();
   });
 }
 
 // The answers to one prompt: what each is paid now, and the mean of its tokens' advantages by every estimator.
 function groupTable(rows, method) {
-  const estimators = [...new Set(rows.flatMap((row) => Object.keys(row.advantages[method] || {})))];
+  const estimators = [...new Set(rows.flatMap((row) => Object.keys(own(row.advantages, method) || {})))];
   const cell = (label, value, more) => h("td", {class: "tv-num", "data-label": label, ...more}, value === null ? "n/a" : signed(value));
   const line = (row) => h("tr", {class: row.open ? "tv-row-on" : ""},
     h("td", {class: "tv-claim", dir: "auto"}, div("wb-answer", row.text)),
-    cell("reward", row.values[method]),
-    estimators.map((name) => cell(estimatorOf(name)[0], (row.advantages[method] || {})[name] ?? null, {"data-estimator": name})));
+    cell("reward", own(row.values, method) ?? null),
+    estimators.map((name) => cell(estimatorOf(name)[0], own(own(row.advantages, method) || {}, name) ?? null, {"data-estimator": name})));
   const mean = (name) => [`Advantage, ${estimatorOf(name)[0]}`, `mean over the answer's tokens; ${estimatorOf(name)[1]}`];
   const heads = ["Answer", `Reward, ${nameOf(method)}`, ...estimators.map(mean)];
   const table = plainTable(heads, rows.map(line), "tv-table wb-plain", (index) => (index ? "tv-num" : null));

@@ -19,6 +19,9 @@ Limits = tuple[int | None, int | None, float | None]  # calls, tokens, money
 OnReply = Callable[[int, int, int], None]  # how many prompts of this batch are done, how many there are, how many failed
 
 
+HIDDEN = ("lock", "prices", "failures", "unstored")  # fields of `Totals` that are no plain counters
+
+
 @dataclass
 class Totals:
     """What a judge has used since it was made; `calls` = distinct prompts sent + `retries`.
@@ -39,6 +42,7 @@ class Totals:
     seconds: float = 0.0
     failures: Counter[str] = field(default_factory=Counter)  # by kind, one for each prompt of a batch that got no verdict
     prices: tuple[float, float] | None = None
+    unstored: str = ""  # the cache that could not keep a reply: what is paid for is then no longer asked
     lock: Any = field(default_factory=threading.Lock, repr=False, compare=False)
 
     @property
@@ -70,7 +74,7 @@ class Totals:
     def to_row(self) -> dict[str, Any]:
         """The counters as JSON; without the prices."""
         with self.lock:
-            row = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("lock", "prices", "failures")}
+            row = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in HIDDEN}
             return {**row, "seconds": round(self.seconds, 3), "money": self.money, "failures": dict(self.failures)}
 
 
@@ -131,15 +135,18 @@ class BatchJudge:
 
     def _store(self, prompt: Prompt, reply: Reply) -> Reply:
         if self.cache and reply.text is not None and reply.error is None:
-            self.cache.put(self.cache.key(self.name, prompt, self.sampling), self.name, prompt.task, reply.text)
+            key = self.cache.key(self.name, prompt, self.sampling)
+            if not self.cache.put(key, self.name, prompt.task, reply.text):
+                self.totals.unstored = str(self.cache.file)
         return reply
 
 
 def cached(judge: Judge, file: Path | str, name: str | None = None) -> BatchJudge:
     """`judge` with its readable replies kept in `file`: the same prompts, asked again, make no call.
 
-    Replies are kept by (model, task, prompt, sampling). A judge made by `endpoint` or `local_model` stores each reply as it
-    arrives; any other callable at the end of each batch, and needs a `name` for its model. Its replies are read strictly too.
+    Replies are kept by (model, task, prompt, sampling), an endpoint's by its address too. A judge made by `endpoint` or
+    `local_model` stores each reply as it arrives; any other callable at the end of each batch, and needs a `name` for its
+    model. Its replies are read strictly too.
 
     Raises:
         WorkbenchError: the file is no cache of ours or cannot be written, or the judge has no name.

@@ -16,6 +16,7 @@ from typing import Any
 from workbench.types import Prompt, WorkbenchError
 
 OURS = 0x57424A43  # sqlite's application_id
+VERSION = 1  # its user_version: 0 kept an endpoint's replies without its address
 WAIT = 30.0  # seconds that one process waits for another
 TABLE = "CREATE TABLE IF NOT EXISTS replies (key BLOB PRIMARY KEY, model TEXT, task TEXT, text TEXT NOT NULL) WITHOUT ROWID"
 
@@ -56,15 +57,20 @@ class Cache:
                 raise self._unusable(error) from error
         return found
 
-    def put(self, key: bytes, model: str, task: str, text: str) -> None:
-        """Store one reply. It was paid for, so a full disk does not lose it: that is a warning, once."""
+    def put(self, key: bytes, model: str, task: str, text: str) -> bool:
+        """Store one reply. It was paid for, so a full disk does not lose it: that is a warning, once.
+
+        Returns whether others can be stored: False where the file takes nothing more.
+        """
         with self._lock:
             try:
                 self._connection().execute("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?)", (key, model, task, text))
-            except (sqlite3.Error, UnicodeError) as error:
+            except (WorkbenchError, sqlite3.Error, UnicodeError) as error:
                 if not self._warned:
                     warnings.warn(f"replies are not stored in '{self.file}': {error}", RuntimeWarning, stacklevel=2)
                 self._warned = True
+                return isinstance(error, UnicodeError)  # this text alone is at fault
+            return True
 
     def __len__(self) -> int:
         with self._lock:
@@ -116,12 +122,19 @@ def _prepare(connection: sqlite3.Connection, file: Path) -> None:
     """Check that the file is empty or ours, and set it up. Several processes may do so at once."""
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     (program,) = connection.execute("PRAGMA application_id").fetchone()  # after the tables: both are made in one transaction
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
     if tables and program != OURS:
         raise WorkbenchError(f"'{file}' is the database of another program: name another file for the cache")
+    if tables and version < VERSION and connection.execute("SELECT count(*) FROM replies").fetchone()[0]:
+        warnings.warn(
+            f"'{file}' holds replies of an earlier version, which did not note the address of their endpoint: an endpoint is "
+            "asked again", RuntimeWarning, stacklevel=2,
+        )  # fmt: skip
     _write_ahead(connection)
     connection.execute("PRAGMA synchronous=NORMAL")
     connection.execute("BEGIN IMMEDIATE")
     connection.execute(f"PRAGMA application_id={OURS}")
+    connection.execute(f"PRAGMA user_version={VERSION}")
     connection.execute(TABLE)
     connection.execute("COMMIT")
 

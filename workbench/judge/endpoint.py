@@ -61,13 +61,14 @@ def endpoint(
         extra: fields added to each request's body; a None removes one (`{"max_tokens": None, "max_completion_tokens": 500}`).
         key: sent as bearer token. Read from no file and no environment.
         form: "line" for a judge that cannot write JSON; see `workbench.judge.read`.
-        cache: a file as for `cached`.
+        cache: a file as for `cached`; replies are kept by the server's address too, for two servers may call two models alike.
         on_reply: see `BatchJudge`.
 
     A failure of stage "judge" has one of the kinds timeout, connection, server, rate_limit, auth, not_found, refused (any
-    other status), broken (a body without a reply), empty, truncated, budget; stage "parse" is what cannot be read. The rest
-    of a batch is not sent if the server fails three prompts through all retries before it has answered any (one is enough
-    if it refuses the key, has no such address or is not there), or three more than `concurrency` in a row later on.
+    other status), broken (a body without a reply), empty, truncated, budget, cache (nothing is paid for once a reply cannot
+    be kept); stage "parse" is what cannot be read. The rest of a batch is not sent if the server fails three prompts through
+    all retries before it has answered any (one is enough if it refuses the key, has no such address, is not there or cannot
+    be trusted), or three more than `concurrency` in a row later on.
 
     Raises:
         WorkbenchError: an argument that cannot work; before anything is sent.
@@ -83,12 +84,12 @@ def endpoint(
         raise WorkbenchError("an endpoint needs the name of a model: the server's /v1/models lists them")
     body = {"model": model, "temperature": temperature, "max_tokens": max_new_tokens, "seed": seed, **(extra or {})}
     body = {name: value for name, value in body.items() if value is not None}
-    totals = Totals(prices=prices)
+    totals, address = Totals(prices=prices), _address(url)
     client = _Client(
-        _address(url), body, totals, concurrency, timeout, retries, reasks, backoff, longest_wait,
+        address, body, totals, concurrency, timeout, retries, reasks, backoff, longest_wait,
         (max_calls, max_tokens_total, max_cost), _headers(key), form,
     )  # fmt: skip
-    sampling = {**{name: value for name, value in body.items() if name != "model"}, "form": form}
+    sampling = {**{name: value for name, value in body.items() if name != "model"}, "form": form, "endpoint": public(address)}
     judge = BatchJudge(model, client.send, sampling, totals, on_reply=on_reply)
     return cached(judge, cache) if cache else judge
 
@@ -185,11 +186,11 @@ class _Batch:
                 self.client.server.reached = True
                 answer = await read_response(response, prompt)
         except _client_error() as error:
-            answer = unreachable(self.client.url, error)
+            answer = unreachable(public(self.client.url), error)
         except TimeoutError:
             answer = Answer(failure=lost("timeout", f"no reply within {self.client.timeout:g} s"), again="retry")
         except (OSError, ValueError) as error:
-            answer = unreachable(self.client.url, error)
+            answer = unreachable(public(self.client.url), error)
         return self._read(index, answer.timed(time.perf_counter() - began))
 
     def _read(self, index: int, answer: Answer) -> Answer:
@@ -218,6 +219,8 @@ class _Batch:
 
     def _begin(self, again: bool) -> Failure | None:
         """Take one call out of the budget, or say why not."""
+        if file := self.client.totals.unstored:
+            return lost("cache", f"not sent, since its reply could not be kept in '{file}': free some space, or name another")
         spent = self.client.totals.begin(self.client.limits, again)
         return lost("budget", f"the budget is used up: {spent}") if spent else None
 
@@ -257,3 +260,11 @@ def _address(url: str) -> str:
     path = parts.path.rstrip("/") or "/v1"
     path = path if path.endswith("/chat/completions") else f"{path}/chat/completions"
     return f"{parts.scheme}://{parts.netloc}{path}"
+
+
+def public(address: str) -> str:
+    """An address as it may be stored and shown: without user, password and query, and its host in lower case."""
+    parts = urlsplit(address)
+    host = parts.hostname or ""
+    host = f"[{host}]" if ":" in host else host
+    return f"{parts.scheme}://{host}{f':{parts.port}' if parts.port else ''}{parts.path}"

@@ -108,10 +108,17 @@ def unreachable(url: str, error: Exception) -> Answer:
     import aiohttp
 
     reason, absent = str(error) or type(error).__name__, isinstance(error, aiohttp.ClientConnectorError)
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        remedy = "name the file of whoever signed it in SSL_CERT_FILE, or give the name that it is for"
+        return Answer(failure=lost("connection", f"the certificate of {url} is not trusted ({reason[:200]}): {remedy}"))
+    if isinstance(error, aiohttp.ClientSSLError):
+        remedy = "does it speak TLS? If not, give its address with http://"
+        return Answer(failure=lost("connection", f"no TLS connection to {url} ({reason[:200]}): {remedy}"))
     if isinstance(error, aiohttp.ConnectionTimeoutError):
         reason, absent = "it does not take connections", True
     told = f"no connection to {url} ({reason}): " if absent else f"the connection to {url} was lost ({reason}): "
-    return Answer(failure=lost("connection", f"{told}is the server running there?"[:400]), again="retry", absent=absent)
+    asked = "is the server running there?" + ("" if absent or url.startswith("https") else " Does it want https://?")
+    return Answer(failure=lost("connection", f"{told[:340]}{asked}"), again="retry", absent=absent)
 
 
 def _truncated(text: str) -> Failure:

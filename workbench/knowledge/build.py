@@ -19,6 +19,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from workbench.disk import check_space
 from workbench.jsonl import taken_back, write_json
 from workbench.knowledge.chunk import split_page
 from workbench.knowledge.encoder import encoder_name, load_encoder
@@ -65,6 +66,7 @@ def build_index(
     if settings.encoder:
         load_encoder(settings.encoder)
     if not card:
+        check_space(folder, opened.stat[0] if opened.stat else 0, "build it under a --root on another disk")
         next(opened.pages(0), None)  # a source of the wrong columns is refused before anything is written
     with taken_back(folder), _locked(folder):
         # Another process may have been here since the card was read.

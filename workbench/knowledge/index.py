@@ -14,6 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
+from workbench.jsonl import unique_keys
 from workbench.knowledge.encoder import load_encoder
 from workbench.knowledge.given import Given
 from workbench.knowledge.words import clean, hidden_words, longest_titles, strict_title, title_key, title_runs
@@ -21,6 +22,7 @@ from workbench.types import Passage, WorkbenchError
 
 ROOT = Path("runs/indexes")
 CARD, TABLE, SCHEMA = "index.json", "passages", 1
+NEEDED = ("status", "source", "words", "encoder", "command")  # of a card
 MOST_WORDS, MOST_CHARACTERS = 256, 4096  # of a query; what is beyond is not looked at
 FUSED, RRF = 50, 60  # how deep each list is read for fusion; the constant of Cormack et al. 2009
 SPARE, DEEPER = 16, 8  # how many more are read to order equal scores; and how many times that, where it was not enough
@@ -251,13 +253,18 @@ def _explicit(name: str | Path) -> bool:
 
 def read_card(folder: Path) -> dict[str, Any] | None:
     try:
-        card = json.loads((folder / CARD).read_text())
+        card = json.loads((folder / CARD).read_text(encoding="utf-8"), object_pairs_hook=unique_keys)
     except FileNotFoundError:
         return None
-    except (ValueError, NotADirectoryError):
+    except (ValueError, OSError):
         raise WorkbenchError(f"{folder / CARD} is not the card of an index: choose another name") from None
     if not isinstance(card, dict) or card.get("schema") != SCHEMA:
         raise WorkbenchError(f"{folder}: another version of the workbench built this index: build it anew under another name")
+    whole = (*NEEDED, *(("passages",) if card.get("status") == "complete" else ()))
+    if (lacking := [name for name in whole if name not in card]) or not isinstance(card["source"], dict):
+        raise WorkbenchError(
+            f"{folder / CARD} is damaged (it lacks {', '.join(lacking) or 'its source'}): delete that folder and build it again"
+        )
     return card
 
 
@@ -286,8 +293,16 @@ def open_index(name: str | Path, root: Path | str = ROOT) -> Index:
 
 
 def list_indexes(root: Path | str = ROOT) -> list[dict[str, Any]]:
-    """The card of every index under `root`, with its `name`."""
-    return [{"name": folder.name, **card} for folder in _folders(Path(root)) if (card := read_card(folder))]
+    """The card of every index under `root`, with its `name`; of a damaged one, what is wrong with it as its `status`."""
+    return [card for folder in _folders(Path(root)) if (card := _listed(folder))]
+
+
+def _listed(folder: Path) -> dict[str, Any] | None:
+    try:
+        card = read_card(folder)
+    except WorkbenchError as error:
+        return {"name": folder.name, "status": f"damaged: {error}", "source": {}}
+    return card and {"name": folder.name, **card}
 
 
 def _folders(root: Path) -> Iterator[Path]:

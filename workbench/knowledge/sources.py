@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import gzip
 import hashlib
 import json
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
+from workbench.jsonl import check_text, unique_keys
 from workbench.knowledge.words import clean
 from workbench.types import WorkbenchError
 
@@ -100,29 +103,41 @@ def _file(path: Path, known: Mapping[str, Any]) -> Source:
     reader = next((found for suffixes, found in kinds.items() if name.endswith(suffixes)), None)
     if reader is None:
         raise WorkbenchError(f"{path}: not a kind of file that is read: give {FORMATS}, or JSONL, TSV, CSV or text with .gz")
+    with _open(path) as file:
+        check_text(path, b"" if name.endswith(".parquet") else file.read(8), "unpack it, or let its name end in .gz")
     stat = (path.stat().st_size, path.stat().st_mtime_ns)
     if list(stat) == known.get("stat"):
         digest, total = known["fingerprint"], known["total"]
     else:
         digest, lines = _digest(path)
-        total = {"line": None if path.suffix == ".gz" else lines, "file": 1}.get(reader[1])
+        total = {"line": lines, "file": 1}.get(reader[1])
     if name.endswith(".parquet"):
         total = _parquet_rows(path)
     return Source(str(path), digest, total, lambda skip: reader[0](path, skip), reader[1], stat)
 
 
 def _digest(path: Path) -> tuple[str, int]:
-    """sha256 and number of lines."""
+    """sha256 of a file and number of its lines. An archive is read to its end, so that one cut short is refused beforehand."""
     digest, lines = hashlib.sha256(), 0
     with path.open("rb") as file:
         while block := file.read(1 << 20):
             digest.update(block)
             lines += block.count(b"\n")
-    return digest.hexdigest(), lines
+    return digest.hexdigest(), _unpacked_lines(path) if path.suffix == ".gz" else lines
 
 
-def _open(path: Path) -> IO[bytes]:
-    return gzip.open(path) if path.suffix == ".gz" else path.open("rb")  # type: ignore[return-value]
+def _unpacked_lines(path: Path) -> int:
+    with _open(path) as file:
+        return sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
+
+
+@contextlib.contextmanager
+def _open(path: Path) -> Iterator[IO[bytes]]:
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            yield file  # type: ignore[misc]
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise WorkbenchError(f"{path}: the archive is broken ({error}): get it again") from None
 
 
 def _jsonl(path: Path, skip: int) -> Iterator[Row]:
@@ -131,9 +146,9 @@ def _jsonl(path: Path, skip: int) -> Iterator[Row]:
         for number, line in enumerate(file, start=1):
             if number > skip and line.strip():
                 try:
-                    row = json.loads(line)
-                except (ValueError, RecursionError):
-                    yield number, "not JSON"
+                    row = json.loads(line, object_pairs_hook=unique_keys)
+                except (ValueError, RecursionError) as error:
+                    yield number, f"not JSON ({error})"
                     continue
                 if isinstance(row, dict) and not checked and not skip:
                     _check_columns(str(path), list(row))

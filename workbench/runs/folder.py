@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import workbench
-from workbench.jsonl import taken_back, write_json
+from workbench.jsonl import taken_back, unique_keys, write_json
 from workbench.types import WorkbenchError
 
 FREE_MB = 200
@@ -88,6 +88,10 @@ def open_run(
         WorkbenchError: the disk is full, or another run lies there.
     """
     stored = read_json(out / "config.json")
+    if stored is None and (out / "config.json").exists():
+        raise WorkbenchError(f"'{out / 'config.json'}' is damaged: mend it, or choose another --out folder")
+    if stored is None and (out / "config.json").exists():
+        raise WorkbenchError(f"'{out / 'config.json'}' is damaged: mend it, or choose another --out folder")
     begun = stored.pop("versions", {}) if stored else {}
     foreign = [name for name in ("metrics.jsonl", "rollouts.jsonl", "summary.json") if (out / name).exists()]
     if stored is None and foreign:
@@ -131,7 +135,7 @@ def differences(stored: Mapping[str, Any], wanted: Mapping[str, Any], prefix: st
 def read_json(path: Path) -> dict[str, Any] | None:
     """The object in a JSON file; None if it is missing or broken."""
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        value = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=unique_keys)
     except (OSError, ValueError):
         return None
     return value if isinstance(value, dict) else None

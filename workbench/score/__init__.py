@@ -32,10 +32,11 @@ def score_file(options: Options, progress: Progress | None = None) -> dict[str, 
     from workbench.jsonl import taken_back
     from workbench.runs.folder import lock
     from workbench.score.run import run
-    from workbench.score.setup import cache_path, check
+    from workbench.score.setup import cache_path, check, check_output_space
 
     check(options)
     with taken_back(cache_path(options).parent), lock(options.out.parent), ExitStack() as closing:
+        check_output_space(options)
         reader, survey, plan, settings = _prepare(options, closing)
         watch = progress(len(survey.ids), plan.totals) if progress else lambda tally, done: None
         summary = run(

@@ -32,6 +32,7 @@ def bar() -> Iterator[Progress]:
     def start(total: int, totals: Totals | None) -> Callable[[Tally, int], None]:
         teller = _Teller(totals)
         row = shown.add_task("rows", total=total, tell=teller.tell)
+        shown.start()
 
         def watch(tally: Tally, done: int) -> None:
             teller.note(tally)
@@ -39,8 +40,12 @@ def bar() -> Iterator[Progress]:
 
         return watch
 
-    with Bar("rows", *columns, console=console) as shown:
+    shown = Bar("rows", *columns, console=console)
+    try:
         yield start
+    finally:
+        if shown.tasks:  # a bar of nothing would be an empty line above the error
+            shown.stop()
 
 
 class _Teller:

@@ -27,6 +27,7 @@ def stored(row: Mapping[str, Any], response: Response, split: bool) -> Feedback:
     known = {f"claim:{claim.id}" for claim in claims}
     if stray := next((v.target for v in verdicts if v.target.startswith("claim:") and v.target not in known), None):
         raise Malformed(f"a verdict is on '{stray}', which is not among the claims")
+    _check_one_verdict(verdicts)
     sentences, claims = _located(row, response, claims, split)
     return Feedback(response, sentences, claims, verdicts, rewards(row), _failure(row.get("error")), _cost(row))
 
@@ -46,6 +47,19 @@ def shorthand(row: Mapping[str, Any], response: Response, split: bool) -> Feedba
         if target in row:
             verdicts.append(_verdict({"target": target, "label": row[target], "by": "given"}, response))
     return Feedback(response, sentences, claims, tuple(verdicts), rewards(row))
+
+
+def _check_one_verdict(verdicts: Sequence[Verdict]) -> None:
+    """Raise Malformed where two verdicts of one aspect on one target differ: a reward would take the first, unseen."""
+    first: dict[tuple[str, str], Verdict] = {}
+    for verdict in verdicts:
+        earlier = first.setdefault((verdict.target, verdict.aspect), verdict)
+        differ = [name for name in ("label", "p", "informativeness") if getattr(earlier, name) != getattr(verdict, name)]
+        if differ:
+            values = " and ".join(str(getattr(one, differ[0])) for one in (earlier, verdict))
+            raise Malformed(
+                f"two verdicts on '{verdict.target}' ({verdict.aspect}) contradict each other: {differ[0]} {values}"
+            )
 
 
 def _list(row: Mapping[str, Any], name: str) -> Sequence[Any]:

@@ -117,6 +117,8 @@ def _texts(row: Mapping[str, Any], name: str) -> tuple[str, ...]:
         return (value,)
     if not isinstance(value, Sequence) or not all(isinstance(item, str) for item in value):
         raise Malformed(f'"{name}" is not a list of texts')
+    if not all(item.strip() for item in value):
+        raise Malformed(f'"{name}" has an empty text: leave it out, or leave out "{name}" where there are none')
     return tuple(value)
 
 

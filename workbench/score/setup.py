@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -89,6 +90,14 @@ def _check_places(options: Options) -> None:
                 raise WorkbenchError(
                     f"{option} {given} would be written to: a {name} is kept beside --out; name an --out in another folder"
                 )
+
+
+def check_output_space(options: Options) -> None:
+    """Raise a WorkbenchError where not even the responses, which every output repeats, would find room."""
+    from workbench.disk import check_space
+
+    written = options.out.stat().st_size if options.out.exists() and not options.overwrite else 0
+    check_space(options.out.parent, max(0, options.source.stat().st_size - written), "name an --out on another disk")
 
 
 def methods(options: Options) -> dict[str, Any]:
@@ -198,10 +207,22 @@ def endpoint(options: Options, share: int = 1) -> BatchJudge:
     from workbench import judge as judges
 
     key = next((os.environ[name] for name in KEYS if os.environ.get(name)), None)
-    return judges.endpoint(
+    judge = judges.endpoint(
         str(options.judge), str(options.model), key=key, concurrency=max(1, options.concurrency // share),
         timeout=options.timeout, cache=cache_path(options),
     )  # fmt: skip
+    if options.overwrite and judge.cache and len(judge.cache):
+        _tell_what_is_kept(judge, cache_path(options))
+    return judge
+
+
+def _tell_what_is_kept(judge: BatchJudge, file: Path) -> None:
+    """To overwrite rows is not to ask again: say so before a judge is paid, or is not asked where it was meant to be."""
+    print(
+        f"workbench: --overwrite: replies of this judge ({judge.name} at {judge.sampling['endpoint']}) kept in '{file}' are "
+        "used again, and only the others are asked for; delete it to ask anew",
+        file=sys.stderr,
+    )
 
 
 def cache_path(options: Options) -> Path:

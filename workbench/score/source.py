@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from workbench.jsonl import check_text, unique_keys
 from workbench.types import WorkbenchError
 
 
@@ -30,7 +31,9 @@ def read(path: Path) -> Iterator[Line]:
     """
     try:
         with path.open("rb") as file:
-            parquet = file.read(4) == b"PAR1"
+            head = file.read(8)
+        parquet = head.startswith(b"PAR1")
+        check_text(path, head)
         yield from _parquet(path) if parquet else _jsonl(path)
     except OSError as error:
         raise WorkbenchError(f"cannot read '{path}': {error.strerror or error}; check the path") from error
@@ -47,7 +50,8 @@ def _jsonl(path: Path) -> Iterator[Line]:
 
 def _parse(number: int, line: bytes) -> Line:
     try:
-        row = json.loads(line.decode(), parse_constant=lambda name: None)  # NaN says that there is nothing
+        # NaN says that there is nothing.
+        row = json.loads(line.decode(), parse_constant=lambda name: None, object_pairs_hook=unique_keys)
     except UnicodeDecodeError:
         return Line(number, None, "not UTF-8")
     except (ValueError, RecursionError) as error:

@@ -14,7 +14,7 @@ function viewHead({data}) {
 }
 
 function compactHead({data, method}) {
-  const found = data.methods[method] || {value: null, parts: {}, error: null}, {paid, also} = partsOf(method, found);
+  const found = own(data.methods, method) || {value: null, parts: {}, error: null}, {paid, also} = partsOf(method, found);
   const part = ([words, title, value]) => h("span", {class: "tv-part", title}, `${words} `, h("b", {}, value));
   const value = found.value === null ? "not scored" : signed(found.value);
   return [
@@ -62,7 +62,7 @@ function toolbar(state, values, refresh) {
 }
 
 function estimators(state, refresh) {
-  const known = Object.keys((state.data.methods[state.method] || {}).advantages || {});
+  const known = Object.keys((own(state.data.methods, state.method) || {}).advantages || {});
   const option = (name) => h("option", {value: name, selected: name === state.estimator, title: estimatorOf(name)[1]}, estimatorOf(name)[0]);
   const change = (event) => ((state.estimator = event.target.value), refresh());
   return h("label", {class: "tv-small"}, "estimator ", select("advantage estimator", "tv-select", change, known.map(option)));
@@ -115,7 +115,7 @@ function tokenFacts(state, drawn, index) {
 
 // Beside the text: what the method paid and why; and what the selected token holds.
 function payment(state, {claims, choose, drawn}) {
-  const found = state.data.methods[state.method];
+  const found = own(state.data.methods, state.method);
   const cards = found ? [paymentCard(state.method, found)] : [];
   return state.token === null ? cards : [...cards, tokenCard(state, claims, choose, drawn)];
 }

@@ -38,7 +38,7 @@ const fixed = (value, digits = 2) => (value === null || value === undefined ? "�
 const signed = (value, digits) => (value > 1e-12 ? "+" : "") + number(value, digits);
 const tone = (value) => (value > 1e-12 ? "pos" : value < -1e-12 ? "neg" : "nil");
 const worth = (value, more) => h("span", {class: `tv-value-${tone(value)}`, ...more}, Math.abs(value) < 1e-12 ? fixed(0) : signed(value));
-const lineOf = (label) => (LABELS[label] ? label.replace("_", "-") : "unchecked");
+const lineOf = (label) => (own(LABELS, label) ? label.replace("_", "-") : "unchecked");
 const visible = (text) => text.replace(/\n/g, "↵").replace(/\t/g, "⇥").replace(/ /g, "·");
 
 function chip(label, title = meaningOf(label)) {
@@ -49,9 +49,9 @@ function chip(label, title = meaningOf(label)) {
 
 // The numbers that a channel shows, one for each token; null where it has none.
 function series(data, method, channel, estimator) {
-  const found = data.methods[method];
+  const found = own(data.methods, method);
   if (channel === "reward") return found && found.tokens.length ? found.tokens : null;
-  if (channel === "advantage") return (found && found.advantages && found.advantages[estimator]) || null;
+  if (channel === "advantage") return (found && found.advantages && own(found.advantages, estimator)) || null;
   const stored = data.channels[channel];
   return stored && stored.length ? stored : null;
 }

@@ -55,21 +55,23 @@ const JUDGES = {
   example: "hand", world: "the closed world", local: "the local verifier", rule: "rules", annotation: "a person", judge: "the judge",
 };
 
+// What an object holds itself under a name that comes from a file: "constructor" is then a name like any other.
+const own = (object, name) => (Object.hasOwn(object, name) ? object[name] : undefined);
 const spaced = (name) => name.replace(/_/g, " ");
-const nameOf = (method) => NAMES[method] || method;
+const nameOf = (method) => own(NAMES, method) || method;
 // A trainer's logged number, which is no method's reward: "trl:accuracy" as "accuracy, logged by TRL".
 const TRAINERS = {trl: "TRL"};
 const loggedOf = (name) => {
   const [trainer, ...column] = name.split(":");
-  return `${spaced(column.join(":"))}, logged by ${TRAINERS[trainer] || trainer}:`;
+  return `${spaced(column.join(":"))}, logged by ${own(TRAINERS, trainer) || trainer}:`;
 };
-const entryOf = (label) => LABELS[label] || (LACKING[label] ? ["–", LACKING[label]] : ["•", label]);
+const entryOf = (label) => own(LABELS, label) || (own(LACKING, label) ? ["–", own(LACKING, label)] : ["•", label]);
 const wordsOf = (label) => entryOf(label)[1];
 const meaningOf = (label) => entryOf(label)[2];
-const judgeOf = (by) => JUDGES[by] || by;
-const partOf = (method, part) => (PART_WORDS[method] || {})[part] || [spaced(part), null];
-const estimatorOf = (name) => ESTIMATORS[name] || [spaced(name), null];
+const judgeOf = (by) => own(JUDGES, by) || by;
+const partOf = (method, part) => own(own(PART_WORDS, method) || {}, part) || [spaced(part), null];
+const estimatorOf = (name) => own(ESTIMATORS, name) || [spaced(name), null];
 // That a gold answer is missing, say, is recorded as a failure is, and is nobody's failure.
-const isFailure = (error) => Boolean(error) && !LACKING[error.kind];
+const isFailure = (error) => Boolean(error) && !own(LACKING, error.kind);
 const reasonOf = (error) => error.message + (isFailure(error) ? ` (stage: ${error.stage}, ${spaced(error.kind)})` : "");
 const labelOf = ({error, label}) => (error ? (isFailure(error) ? "failed" : error.kind) : label || "unchecked");

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from workbench.config import check_values, setting
-from workbench.runs.checkpoints import rewind, sync_tree
+from workbench.runs.checkpoints import mark_complete, rewind
+from workbench.runs.rollouts import check_rollouts
 from workbench.train.models import Trainee, load_trainee
 from workbench.train.record import Record
 from workbench.train.stage import Job, Stage, Status
@@ -123,7 +124,7 @@ def train_grpo(
     check(config)
     if not questions:
         raise WorkbenchError("no questions to train on: choose another bench, split or kinds")
-    checkpoint, done = rewind(out)
+    checkpoint, done = rewind(out, batches(config)[0])
     if done:
         print(f"resuming '{out}' after step {done} of {config.steps}", file=sys.stderr)
     longest = 4096 if config.max_new_tokens <= 2048 else 2 * config.max_new_tokens
@@ -136,6 +137,7 @@ def train_grpo(
         trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     if record.interrupted:
         return "interrupted"
+    check_rollouts(out / "rollouts.jsonl", config.steps, batches(config)[0])
     save_policy(trainee, out)
     return "done"
 
@@ -220,12 +222,12 @@ def make_trainer(config: GRPO, trainee: Trainee, adapter: TRLAdapter, out: Path,
 
 
 def save_policy(trainee: Trainee, out: Path) -> None:
-    """Put the adapter and its tokenizer into `out/policy`, whole or not at all."""
+    """Put the adapter and its tokenizer, with the digests of their files, into `out/policy`, whole or not at all."""
     partial, final = out / "policy.partial", out / "policy"
     shutil.rmtree(partial, ignore_errors=True)
     trainee.model.save_pretrained(str(partial))
     trainee.tokenizer.save_pretrained(str(partial))
     (partial / "README.md").unlink(missing_ok=True)  # an empty model card
-    sync_tree(partial)
+    mark_complete(partial)
     shutil.rmtree(final, ignore_errors=True)
     partial.rename(final)

@@ -1,0 +1,158 @@
+"""A disk that fills up: one line, a code that says the same command goes on, and nothing that was paid for is asked again.
+
+The disk is a limit to the size of a file (RLIMIT_FSIZE), which a process meets as it does the end of a disk.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.helpers.score_helpers import read, reply, responses, world_rows, write
+from tests.test_judge_cache import prompts
+from workbench import disk
+from workbench.judge import endpoint
+from workbench.judge.scripted import JudgeServer
+from workbench.score import Options, score_file
+from workbench.types import WorkbenchError
+
+ROOT = Path(__file__).resolve().parent.parent
+
+TRAIN = """
+import sys
+import workbench.bench as benches
+from pathlib import Path
+from tests.test_recipes import make_bench
+from workbench.cli import main
+bench = make_bench(Path(sys.argv[1]) / "policy")
+benches.bench = lambda name, questions=None: bench
+if sys.argv[2] != "none":
+    import resource
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]),) * 2)
+main(["train", "truthrl", "--out", str(Path(sys.argv[1]) / "run"), "--steps", "3", "--json"])
+"""
+
+
+def workbench(*arguments: object, most: int | None = None) -> subprocess.CompletedProcess[str]:
+    """A command whose files may not grow beyond `most` bytes."""
+    limit = (lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))) if most else None
+    command = [sys.executable, "-m", "workbench.cli", *map(str, arguments)]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, preexec_fn=limit)
+
+
+def check_told(done: subprocess.CompletedProcess[str]) -> None:
+    assert (done.returncode, done.stdout) == (130, ""), done.stderr
+    told = [line for line in done.stderr.splitlines() if line.startswith("workbench: ")]
+    assert len(told) == 1 and "the disk is full" in told[0] and "free some space and run the same command again" in told[0]
+    assert "Traceback" not in done.stderr
+
+
+def test_scoring_stops_in_one_line_and_goes_on(tmp_path: Path) -> None:
+    rows = [{**row, "id": f"{row['id']}/{time}"} for time in range(2) for row in world_rows(150)]
+    source, out = write(tmp_path / "in.jsonl", rows), tmp_path / "out" / "f.jsonl"
+    command = ["score", "--in", source, "--out", out, "--judge", "world", "--method", "rlfh", "--json"]
+    check_told(workbench(*command, most=600_000))
+    done = workbench(*command)
+    summary = json.loads(done.stdout)
+    assert (done.returncode, summary["rows"]) == (0, 300) and summary["earlier"] > 0
+    assert len({row["id"] for row in read(out)}) == 300
+
+
+def test_indexing_stops_in_one_line_and_goes_on(tmp_path: Path) -> None:
+    rows = [{"id": str(n), "title": f"Title {n}", "text": f"word{n} is the {n}th word of many. " * 20} for n in range(6000)]
+    source = write(tmp_path / "pages.jsonl", rows)
+    command = ["index", "build", "many", "--from", source, "--root", tmp_path / "indexes", "--json"]
+    check_told(workbench(*command, most=400_000))
+    done = workbench(*command)
+    assert done.returncode == 0 and json.loads(done.stdout)["pages"] == 6000, done.stderr
+
+
+@pytest.mark.slow
+def test_training_stops_in_one_line_and_goes_on(tmp_path: Path) -> None:
+    def train(most: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([sys.executable, "-c", TRAIN, tmp_path, most], cwd=ROOT, capture_output=True, text=True)
+
+    check_told(train("60000"))
+    done = train("none")
+    assert done.returncode == 0 and json.loads(done.stdout)["status"] == "done", done.stderr
+
+
+WRITES = {
+    "safetensors": "from safetensors.torch import save_file; import torch; save_file({'w': torch.zeros(1 << 20)}, path)",
+    "torch": "import torch; torch.save({'w': torch.zeros(1 << 20)}, path)",
+    "sqlite": "db = sqlite3.connect(path); db.execute('CREATE TABLE t (x)'); "
+    "db.execute('INSERT INTO t VALUES (?)', ('x' * 900_000,)); db.commit()",
+    "a file": "open(path, 'w').write('x' * 1_000_000)",
+}
+FILLED = """
+import resource, sqlite3, sys
+from workbench import disk
+path = sys.argv[1]
+resource.setrlimit(resource.RLIMIT_FSIZE, (100_000,) * 2)
+try:
+    try:
+        exec(sys.argv[2])
+    except Exception as error:
+        raise ValueError("what came of it") from error
+except ValueError as error:
+    print(disk.is_full(error), repr(error.__cause__))
+"""
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_what_libraries_say_of_a_full_disk_is_known(tmp_path: Path, name: str) -> None:
+    command = [sys.executable, "-c", FILLED, str(tmp_path / "file"), WRITES[name]]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.stdout.startswith("True"), done.stdout + done.stderr
+
+
+def test_other_errors_are_no_full_disk() -> None:
+    assert not disk.is_full(OSError(13, "Permission denied")) and not disk.is_full(ValueError("full"))
+
+
+def test_too_little_space_is_refused_beforehand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    free = os.statvfs(tmp_path).f_bavail * os.statvfs(tmp_path).f_frsize
+    disk.check_space(tmp_path / "not" / "yet", 0, "…")
+    with pytest.raises(WorkbenchError, match="MB are needed: free some space, or leave it"):
+        disk.check_space(tmp_path / "not" / "yet", 2 * free, "leave it")
+    source = write(tmp_path / "in.jsonl", world_rows(1))
+    monkeypatch.setattr(disk, "MARGIN", 2 * free)
+    with pytest.raises(WorkbenchError, match="name an --out on another disk"):
+        score_file(Options(source, tmp_path / "out" / "f.jsonl", judge="world"))
+    assert not list((tmp_path / "out").glob("*.jsonl"))
+
+
+def test_a_judge_is_not_paid_for_replies_that_cannot_be_kept(tmp_path: Path) -> None:
+    with JudgeServer() as server:
+        judge = endpoint(server.url, "m", cache=tmp_path / "c", concurrency=4)
+        assert judge.cache
+        judge.cache._connection().execute("PRAGMA max_page_count=3")
+        with pytest.warns(RuntimeWarning, match="not stored"):
+            replies = judge(prompts(400))
+        kinds = {one.error.kind for one in replies if one.error}
+        assert kinds == {"cache"} and server.requests == sum(one.error is None for one in replies) < 200
+        asked = server.requests
+        (told,) = {one.error.message for one in replies if one.error}
+        assert str(tmp_path / "c") in told and "free some space" in told
+        again = judge([*prompts(1), *prompts(3, start=500)])  # what is kept is used; nothing new is asked
+        assert [one.error is None for one in again] == [True, False, False, False] and server.requests == asked
+
+
+def test_scoring_stops_by_its_failure_limit_where_replies_cannot_be_kept(tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = responses(400, claims=2, thinking=False)
+    source = write(tmp_path / "in.jsonl", rows)
+    with JudgeServer(reply=reply) as server:
+        done = workbench(
+            "score", "--in", source, "--out", tmp_path / "f.jsonl", "--judge", server.url, "--model", "m", "--method", "rlfh",
+            "--concurrency", 8, "--cache", tmp_path / "kept" / "c", "--json", most=150_000,
+        )  # fmt: skip
+        assert done.returncode in (4, 130), done.stderr
+        assert "are not stored" in done.stderr and "Traceback" not in done.stderr
+        assert server.requests < 400 * 4 / 2

@@ -1,0 +1,214 @@
+"""Runs that were damaged, linked or cut: each says so where it is opened, and every other run is shown as ever."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.test_inspector import SIZE, STEPS, record, rollout
+from workbench.inspector import runs as stored
+from workbench.inspector.inspect_tab import moved, open_number, shown_or_error
+from workbench.inspector.live import policies
+from workbench.inspector.opened import NOTHING, open_row, show
+from workbench.inspector.page import Settings, first_shown
+from workbench.inspector.rollouts import ORDERS, rollouts
+from workbench.inspector.runs import Runs
+from workbench.inspector.runs_tab import before_after, curve_data, span
+from workbench.store import append_feedback
+from workbench.types import WorkbenchError
+
+ROW = "tarven/1/0"
+
+
+def lines(change: Callable[[bytes], bytes], file: str = "rollouts.jsonl") -> Callable[[Path], None]:
+    """Change the first line of a run's file."""
+
+    def apply(run: Path) -> None:
+        first, rest = (run / file).read_bytes().split(b"\n", 1)
+        (run / file).write_bytes(change(first) + b"\n" + rest)
+
+    return apply
+
+
+def field(name: str, value: object) -> Callable[[Path], None]:
+    """Put something else into a field of the first row."""
+    return lines(lambda line: json.dumps({**json.loads(line), name: value}).encode())
+
+
+def written(file: str, text: str | bytes) -> Callable[[Path], None]:
+    def apply(run: Path) -> None:
+        (run / file).write_bytes(text.encode() if isinstance(text, str) else text)
+
+    return apply
+
+
+def linked(run: Path) -> None:
+    (run / "rollouts.jsonl").rename(run.parent.parent / "elsewhere.jsonl")
+    (run / "rollouts.jsonl").symlink_to(run.parent.parent / "elsewhere.jsonl")
+
+
+def in_its_place(make: Callable[[Path], None]) -> Callable[[Path], None]:
+    def apply(run: Path) -> None:
+        (run / "rollouts.jsonl").unlink()
+        make(run / "rollouts.jsonl")
+
+    return apply
+
+
+DAMAGE: dict[str, Callable[[Path], None]] = {
+    "a linked record": linked,
+    "a record linked to itself": in_its_place(lambda path: path.symlink_to(path)),
+    "a record that is a folder": in_its_place(Path.mkdir),
+    "an id that is not UTF-8": lines(lambda line: line.replace(b"tarven/1/0", b"tarven/\xff\xfe", 1)),
+    "a response that is not UTF-8": lines(lambda line: line.replace(b"Tarven", b"\xff\xfe", 3)),
+    "an id that is half a surrogate pair": field("id", "\ud800"),
+    "an id that is a list": field("id", [1]),
+    "no id": lines(lambda line: b"{}"),
+    "a row that is a list": lines(lambda line: b"[]"),
+    "half a row": lines(lambda line: line[: len(line) // 2]),
+    "a row of another depth": lines(lambda line: b"[" * 100_000),
+    "NaN in a row": lines(lambda line: line.replace(b'"logprobs": [-0.0', b'"logprobs": [NaN', 1)),
+    "a step that is a list": field("step", [1]),
+    "a step that is a text": field("step", "x"),
+    "a group that is a list": field("group", [1]),
+    "claims that are a text": field("claims", "none"),
+    "verdicts that are numbers": field("verdicts", [1]),
+    "rewards that are a list": field("rewards", []),
+    "tokens that are a number": field("tokens", 3),
+    "a response that is a number": field("response", 3),
+    "a list for a config": written("config.json", "[]"),
+    "a text for a config's fields": written("config.json", '{"method": "rlfh", "config": "none"}'),
+    "a text for a number in a config": written("config.json", '{"method": "rlfh", "config": {"alpha": "x"}}'),
+    "a method that is a list": written("config.json", '{"method": [], "config": {}}'),
+    "half a config": written("config.json", "{"),
+    "a config that is not UTF-8": written("config.json", b"\xff\xfe\x00"),
+    "a list for a summary": written("summary.json", "[]"),
+    "a summary of texts": written("summary.json", '{"before": {"greedy": {"accuracy": {"value": "x"}}}, "after": 3}'),
+    "metrics of lists": written("metrics.jsonl", "[1]\n[2]\n"),
+    "metrics without steps": written("metrics.jsonl", '{"reward": 1}\n'),
+    "NaN in the metrics": written("metrics.jsonl", '{"step": 1, "reward": NaN, "kl": "x"}\n'),
+    "no questions": lambda run: (run / "questions.jsonl").unlink(),
+    "questions of somebody else": written("questions.jsonl", '{"id": "tarven"}\n'),
+    "half a question": lines(lambda line: line[: len(line) // 2], "questions.jsonl"),
+    "no passages": lambda run: (run / "passages.jsonl").unlink(),
+    "half a passage": lines(lambda line: line[: len(line) // 2], "passages.jsonl"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_a_damaged_run_says_so_and_every_other_is_shown(tmp_path: Path, name: str) -> None:
+    root = tmp_path / "runs"
+    good, bad = record(root / "good"), record(root / "bad")
+    (good / "policy").mkdir()
+    (bad / "policy").mkdir()
+    DAMAGE[name](bad)
+    runs = Runs(root)
+    assert "good" in runs.names() and "good" in policies(runs)
+    for start in ({}, {"run": "bad", "id": ROW}, {"run": "bad", "id": "damaged row 1"}):
+        for settings in (Settings(root, "bad"), Settings(root, "good")):
+            opened, error = first_shown(runs, settings, start)
+            assert json.loads(show(opened))["text"] and (error is None or "\n" not in str(error))
+    for place in range(1, STEPS * SIZE + 1):
+        view, note = shown_or_error(lambda place=place: open_number(runs, "bad", place))  # type: ignore[misc]
+        assert (view == NOTHING) == ("error" in json.loads(note))
+        assert len(moved(runs, "bad", place, 1)) == 3
+    for step in range(STEPS + 1):
+        told = [json.loads(rollouts(runs, "bad", step, order)) for order in ORDERS]
+        told += [json.loads(curve_data(runs, "bad", "good", step)), json.loads(before_after(runs, "bad"))]
+        assert all(isinstance(one, dict) for one in told)
+    assert span(runs, "bad")[0] <= span(runs, "bad")[1]
+    assert [len(json.loads(rollouts(runs, "good", 1, ORDERS[0]))["rows"]), span(runs, "good")] == [SIZE, (1, STEPS)]
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [("a linked record", "no run 'bad'"), ("a list for a config", "config.json is damaged (ValueError: a list where an object"),
+     ("half a config", "config.json is damaged"), ("a text for a number in a config", "is damaged (ValueError: alpha is"),
+     ("half a passage", "row 1 of run 'bad' is damaged"), ("NaN in a row", "NaN is no number of JSON")],
+)  # fmt: skip
+def test_what_is_damaged_is_named(tmp_path: Path, name: str, told: str) -> None:
+    DAMAGE[name](record(tmp_path / "runs" / "bad"))
+    with pytest.raises(WorkbenchError) as error:
+        show(open_row(Runs(tmp_path / "runs"), "bad", ROW))
+    assert told in str(error.value)
+
+
+def test_damaged_rows_are_counted_and_the_rest_of_their_step_is_listed(tmp_path: Path) -> None:
+    DAMAGE["claims that are a text"](record(tmp_path / "bad"))
+    runs = Runs(tmp_path)
+    told = json.loads(rollouts(runs, "bad", 1, ORDERS[0]))
+    assert len(told["rows"]) == SIZE - 1 and "1 row is left out: row 1 of run 'bad' is damaged" in told["note"]
+    # Advantages over what is left of the group would be other numbers: there are none.
+    data = json.loads(show(open_row(runs, "bad", "tarven/1/1")))
+    assert not any(method["advantages"] for method in data["methods"].values())
+    assert any(method["advantages"] for method in json.loads(show(open_row(runs, "bad", "tarven/2/1")))["methods"].values())
+
+
+@pytest.mark.parametrize("name", ["r" * 5000, "r/" * 2500, "r" * 900, "\ud800", "a\nb", "%00", "bad\0"])
+def test_a_name_that_cannot_be_a_run_is_one_short_line(tmp_path: Path, name: str) -> None:
+    record(tmp_path / "good")
+    opened, error = first_shown(Runs(tmp_path), Settings(tmp_path), {"run": name, "id": "x"})
+    assert opened.feedback and error and len(str(error)) < 400
+
+
+def test_a_folder_that_may_not_be_read_hides_no_other(tmp_path: Path) -> None:
+    record(tmp_path / "good")
+    os.mkdir(os.fsencode(tmp_path) + b"/\xff\xfe")
+    (tmp_path / "file").write_text("")
+    (tmp_path / "gone").symlink_to(tmp_path / "nowhere")
+    record(Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff\xfe")))
+    assert Runs(tmp_path).names() == ["good"]
+
+
+def test_a_growing_run_is_indexed_where_it_has_grown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    record(tmp_path / "run", [])
+    runs, looked_at, entry = Runs(tmp_path), [], stored._entry
+
+    def counted(number: int, offset: int, line: bytes) -> stored.Entry:
+        looked_at.append(number)
+        return entry(number, offset, line)
+
+    monkeypatch.setattr(stored, "_entry", counted)
+    for count in range(1, 31):
+        append_feedback(tmp_path / "run", [rollout(count, 0)])
+        assert [one.step for one in runs.index("run").entries] == list(range(1, count + 1))
+        assert open_row(runs, "run", f"tarven/{count}/0").feedback.response.step == count
+    assert looked_at == list(range(30))  # each row once, and not once for each of thirty changes
+    with (tmp_path / "run" / "rollouts.jsonl").open("ab") as file:
+        file.write(b'{"schema": 1, "id": "half')
+        file.flush()
+        assert len(runs.index("run").entries) == 30  # what is still being written waits
+        file.write(b'"}\n')
+    assert runs.index("run").entries[-1].id == "half" and len(looked_at) == 31
+
+
+def test_a_run_that_was_taken_back_is_indexed_anew(tmp_path: Path) -> None:
+    from workbench.jsonl import truncate_after_step
+
+    run, runs = record(tmp_path / "run"), Runs(tmp_path)
+    assert len(runs.index("run").entries) == 12
+    truncate_after_step(run / "rollouts.jsonl", 1)
+    assert [entry.step for entry in runs.index("run").entries] == [1] * 4
+    append_feedback(run, [rollout(2, 3)])
+    assert list(runs.index("run").by_step) == [1, 2] and open_row(runs, "run", "tarven/2/3").feedback.response.sample == 3
+    (run / "rollouts.jsonl").write_text("")
+    assert runs.index("run").entries == [] and runs.index("run").by_id == {}
+
+
+def test_an_index_is_kept_once_however_often_its_run_has_grown(tmp_path: Path) -> None:
+    def entries() -> int:
+        gc.collect()
+        return sum(isinstance(thing, stored.Entry) for thing in gc.get_objects())
+
+    stored._rows._known.clear()
+    record(tmp_path / "run", [])
+    runs, before = Runs(tmp_path), entries()
+    for count in range(1, 41):
+        append_feedback(tmp_path / "run", [rollout(count, 0)])
+        runs.index("run")
+    assert entries() - before == 40  # and not 1 + 2 + … + 40

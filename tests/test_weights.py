@@ -1,0 +1,178 @@
+"""Checkpoints and adapters that are not what they say: each is refused in one line before anything is measured with it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tests.helpers.grpo_run as run
+from tests.helpers.tiny_model import make_policy
+from tests.test_grpo import SMALL
+from workbench.policy import load_policy
+from workbench.train.grpo import train_grpo
+from workbench.types import WorkbenchError
+
+ROOT = Path(__file__).resolve().parent.parent
+Change = Callable[[Path], object]
+LAYER = "model.layers.1.mlp.up_proj.weight"
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_policy(tmp_path_factory.mktemp("base"))
+
+
+@pytest.fixture(scope="module")
+def trained(base: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("trained")
+    assert train_grpo(SMALL, run.QUESTIONS, run.grade, str(base), out, method="m", seed=1) == "done"
+    return out
+
+
+def tensors(change: Callable[[dict[str, Any]], None], file: str = "model.safetensors") -> Change:
+    """Change the tensors of a file of weights."""
+
+    def apply(folder: Path) -> None:
+        from safetensors.torch import load_file, save_file
+
+        weights = load_file(folder / file)
+        change(weights)
+        save_file(weights, folder / file, metadata={"format": "pt"})
+
+    return apply
+
+
+def put(name: str, value: float) -> Callable[[dict[str, Any]], None]:
+    """Put one number into a tensor."""
+    return lambda weights: weights[name].view(-1)[3:4].fill_(value)
+
+
+def renamed(weights: dict[str, Any]) -> None:
+    for name in list(weights):
+        weights[name.replace("layers", "blocks")] = weights.pop(name)
+
+
+def clipped(folder: Path, file: str = "model.safetensors") -> None:
+    (folder / file).write_bytes((folder / file).read_bytes()[:5000])
+
+
+BROKEN: dict[str, tuple[Change, str]] = {
+    "a layer is missing": (tensors(lambda w: w.pop(LAYER)), f"{LAYER} are missing"),
+    "a layer is too many": (tensors(lambda w: w.update({"other.weight": w[LAYER].clone()})), "other.weight are not of this"),
+    "another shape": (tensors(lambda w: w.update({LAYER: w[LAYER][:5].clone()})), f"{LAYER} have another shape"),
+    "NaN": (tensors(put(LAYER, float("nan"))), f"'{LAYER}' is not finite"),
+    "infinite": (tensors(put("model.norm.weight", float("inf"))), "'model.norm.weight' is not finite"),
+    "cut short": (clipped, "name a folder with config.json, model.safetensors"),
+    "no weights at all": (lambda folder: (folder / "model.safetensors").write_bytes(b"x" * 999), "name a folder with"),
+    "a tokenizer cut short": (lambda folder: clipped(folder, "tokenizer.json"), "name a folder with"),
+    "a chat template that is none": (
+        lambda folder: (folder / "chat_template.jinja").write_text("{% for x in %}"), "mend the chat template"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_checkpoint_is_refused_in_one_line(base: Path, tmp_path: Path, name: str) -> None:
+    change, message = BROKEN[name]
+    folder = Path(shutil.copytree(base, tmp_path / "policy"))
+    load_policy(folder, device="cpu")
+    change(folder)
+    with pytest.raises(WorkbenchError, match=message) as refused:
+        load_policy(folder, device="cpu")
+    assert str(folder) in str(refused.value) and "\n" not in str(refused.value)
+
+
+def config(**changes: Any) -> Change:
+    def apply(folder: Path) -> None:
+        path = folder / "adapter_config.json"
+        path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+    return apply
+
+
+A = "base_model.model.model.layers.0.mlp.down_proj.lora_A.weight"
+OTHER = A.replace("layers.0", "layers.7")
+WEIGHTS, CONFIG = "adapter_model.safetensors", "adapter_config.json"
+BROKEN_ADAPTERS: dict[str, tuple[Change, str]] = {
+    "its keys match nothing": (tensors(renamed, WEIGHTS), "are missing"),
+    "a matrix is missing": (tensors(lambda w: w.pop(A), WEIGHTS), "lora_A.*are missing"),
+    "a matrix is too many": (tensors(lambda w: w.update({OTHER: w[A].clone()}), WEIGHTS), "are not of this model"),
+    "of another rank": (config(r=2), "name an adapter and the base model"),
+    "of fewer layers than it has weights for": (config(target_modules=["q_proj"]), "are not of this model"),
+    "NaN": (tensors(put(A, float("nan")), WEIGHTS), "is not finite"),
+    "cut short": (lambda folder: clipped(folder, WEIGHTS), "name an adapter"),
+    "no weights": (lambda folder: (folder / WEIGHTS).unlink(), f"has no {WEIGHTS}"),
+    "a list where its config should be": (lambda folder: (folder / CONFIG).write_text("[]"), "not a JSON object"),
+    "half a config": (lambda folder: (folder / CONFIG).write_text('{"r": 4, '), "cannot read"),
+    "another kind of adapter": (config(peft_type="NO_SUCH"), "name an adapter"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BROKEN_ADAPTERS)
+def test_a_broken_adapter_is_refused_in_one_line(base: Path, trained: Path, tmp_path: Path, name: str) -> None:
+    change, message = BROKEN_ADAPTERS[name]
+    folder = Path(shutil.copytree(trained / "policy", tmp_path / "adapter"))
+    (folder / "complete.json").unlink()  # as an adapter comes that no run of ours left
+    load_policy(folder, device="cpu")
+    change(folder)
+    with pytest.raises(WorkbenchError, match=message) as refused:
+        load_policy(folder, device="cpu")
+    assert str(folder) in str(refused.value) and "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("file", [WEIGHTS, "adapter_config.json", "tokenizer.json"])
+def test_a_trained_policy_that_was_changed_is_refused(trained: Path, tmp_path: Path, file: str) -> None:
+    out = Path(shutil.copytree(trained, tmp_path / "run-3"))
+    load_policy(out, device="cpu")
+    damaged = bytearray((out / "policy" / file).read_bytes())
+    damaged[-20] ^= 1  # a number that is another one, and still a number
+    (out / "policy" / file).write_bytes(damaged)
+    with pytest.raises(WorkbenchError, match=f"{file}' is not as its run wrote it"):
+        load_policy(out, device="cpu")
+    (out / "policy" / file).unlink()
+    with pytest.raises(WorkbenchError):
+        load_policy(out, device="cpu")
+
+
+def test_digests_hold_wherever_a_policy_is_moved_to(trained: Path, tmp_path: Path) -> None:
+    load_policy(shutil.copytree(trained / "policy", tmp_path / "mine-7"), device="cpu")
+    load_policy(trained / "checkpoints" / "checkpoint-2", device="cpu")
+    (tmp_path / "mine-7" / "complete.json").write_text("[]")
+    with pytest.raises(WorkbenchError, match=r"complete\.json' is damaged"):
+        load_policy(tmp_path / "mine-7", device="cpu")
+
+
+def test_training_does_not_start_from_broken_weights(base: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(base, tmp_path / "policy"))
+    tensors(lambda weights: weights.pop(LAYER))(folder)
+    with pytest.raises(WorkbenchError, match="are missing"):
+        train_grpo(SMALL, run.QUESTIONS, run.grade, str(folder), tmp_path / "out", method="m", seed=1)
+
+
+def test_the_refusal_is_all_that_is_printed(base: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(base, tmp_path / "policy"))
+    tensors(lambda weights: weights.pop(LAYER))(folder)
+    command = [
+        sys.executable,
+        "-m",
+        "workbench.cli",
+        "evaluate",
+        str(folder),
+        "--split",
+        "test",
+        "--limit",
+        "2",
+        "--samples",
+        "0",
+        "--json",
+    ]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
+    assert done.stderr.startswith("workbench: the weights of") and f"{LAYER} are missing" in done.stderr
