@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from workbench.hub import from_disk_or_hub
+from workbench.hub import check_adapter, from_disk_or_hub
 from workbench.tokens import offsets_from_ids
 from workbench.types import Question, Response, WorkbenchError
 
@@ -34,7 +34,8 @@ def load_policy(name: str | Path, *, base: str | Path | None = None, device: str
 
     Args:
         name: a local folder (a full checkpoint, or a LoRA adapter, or a run folder with one under `policy/`), or a
-            hub name. Only safetensors weights are read and no code from the folder is run.
+            hub name. Only safetensors weights are read (of an adapter by its hub name, what torch's weights-only loader
+            takes), and no code from the folder is run.
         base: the model under an adapter; by default the one that the adapter names.
         device: "cpu", "cuda", …; by default the GPU where there is one.
 
@@ -45,6 +46,8 @@ def load_policy(name: str | Path, *, base: str | Path | None = None, device: str
 
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
     adapter = adapter_folder(Path(name))
+    if adapter:
+        check_adapter(adapter)
     folder = str(base or adapter_base(adapter)) if adapter else str(name)
     model, tokenizer = load_checkpoint(folder, device=device)
     if adapter:
@@ -73,6 +76,8 @@ def load_checkpoint(folder: str, *, device: str) -> tuple[Any, Any]:
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     check_policy_name(folder)
+    if (Path(folder) / "adapter_config.json").is_file():  # transformers would load it, too
+        check_adapter(Path(folder))
     dtype = torch.float32 if device == "cpu" else torch.bfloat16
     try:
         tokenizer = from_disk_or_hub(AutoTokenizer.from_pretrained, folder, padding_side="left", truncation_side="left")

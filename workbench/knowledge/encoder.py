@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.hub import from_disk_or_hub
+from workbench.hub import check_no_pickle, from_disk_or_hub
 from workbench.types import WorkbenchError
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def load_encoder(name: str) -> Encode:
     """Load an encoder once per process. Nothing is downloaded for the packaged MiniLM and for a folder.
 
     Raises:
-        WorkbenchError: sentence-transformers is not installed, or there is no such model within reach.
+        WorkbenchError: sentence-transformers is not installed, there is no such model within reach, or it is pickled.
     """
     try:
         from sentence_transformers import SentenceTransformer
@@ -42,7 +42,8 @@ def load_encoder(name: str) -> Encode:
             f"the encoder '{name}' needs sentence-transformers: install the extra 'dense', or use --encoder none"
         ) from None
     try:
-        model = from_disk_or_hub(SentenceTransformer, _where(name), trust_remote_code=False)
+        check_no_pickle(sorted(Path(_where(name)).rglob("*.bin")))
+        model = from_disk_or_hub(SentenceTransformer, _where(name), model_kwargs={"use_safetensors": True})
     except (OSError, ValueError) as error:
         reason = " ".join(str(error).split())[:200]
         raise WorkbenchError(

@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from workbench.hub import from_disk_or_hub
 from workbench.types import WorkbenchError
 
 if TYPE_CHECKING:
@@ -45,7 +46,8 @@ def new_model(dropout: float = 0.0) -> Any:
     from safetensors.torch import load_file
     from transformers import BertConfig, BertModel
 
-    config = BertConfig.from_pretrained(base_folder(), attention_probs_dropout_prob=0.0, hidden_dropout_prob=dropout)
+    dropouts = {"attention_probs_dropout_prob": 0.0, "hidden_dropout_prob": dropout}
+    config = from_disk_or_hub(BertConfig.from_pretrained, str(base_folder()), **dropouts)
     config._attn_implementation = "eager"  # on a CPU the fused kernel takes twice as long for short texts
     encoder = BertModel(config, add_pooling_layer=False)
     packaged = load_file(base_folder() / "model.safetensors")
