@@ -61,7 +61,7 @@ def live_tab(runs: Runs, inspect: InspectTab, tabs: Any) -> Any:
 
 def policies(runs: Runs) -> list[str]:
     """The shipped policies, and the runs that hold a trained one."""
-    return [*SHIPPED, *(name for name in runs.names() if (runs.folder(name) / "policy").is_dir())]
+    return [*SHIPPED, *(name for name in runs.names() if runs.policy(name))]
 
 
 def some_question() -> str:
@@ -101,13 +101,15 @@ def answers_of(runs: Runs, policy: str, text: str, count: int, temperature: floa
 
     if not text or not text.strip():
         raise WorkbenchError("there is no question: write one, or take one of the world")
-    name = SHIPPED.get(policy) or str(runs.folder(policy))
+    name = SHIPPED.get(policy) or runs.policy(policy)
+    if not name:
+        raise WorkbenchError(f"run '{policy}' holds no policy of its own: choose one of the list")
     checks = world_checks(load_world())
     question = Question(f"live/{abs(hash((policy, text)))}", text.strip())
     question = checks.recognise(question) if checks.recognise else question
     sampling: dict[str, Any] = {"greedy": True} if not temperature else {"samples": count, "temperature": temperature}
     with _asking, use_threads(2):
-        responses = generate(_load(name), [question], max_new_tokens=NEW_TOKENS, logprobs=True, **sampling)
+        responses = generate(_load(str(name)), [question], max_new_tokens=NEW_TOKENS, logprobs=True, **sampling)
     able = [check for need, check in checks.verify.items() if need in ("fact", "outcome", "checklist", "reasoning")]
     found = tuple(grade(able, {}, checks.extract)(responses))
     opened = open_feedback(found[0], found, f"live · {policy}")

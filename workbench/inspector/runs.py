@@ -1,4 +1,7 @@
-"""Stored runs as the inspector reads them: only under one folder, only what is asked for."""
+"""Stored runs as the inspector reads them: only under one folder, only what is asked for.
+
+A run may come from others, so no link of it is followed: what is linked is left out, and a linked record is an error.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.jsonl import iter_rows, read_page
-from workbench.store import QUESTIONS, ROLLOUTS, read_questions
+from workbench.store import QUESTIONS, ROLLOUTS, leads_out, read_questions
 from workbench.types import Feedback, Question, WorkbenchError
 
 DEPTH = 3  # how deep below the runs folder a run may lie
@@ -68,7 +71,7 @@ class Runs:
         refused = Path(name).is_absolute() or ".." in parts or "\0" in name or len(parts) > DEPTH
         if refused or any(path.is_symlink() for path in self._below(folder)):
             raise WorkbenchError(f"'{name}' is not below the runs folder: name a run of the list")
-        if not (folder / ROLLOUTS).is_file() or any((folder / file).is_symlink() for file in (ROLLOUTS, QUESTIONS)):
+        if not _is_run(folder):
             raise WorkbenchError(f"no run '{name}' with a {ROLLOUTS} in the runs folder: name a run of the list")
         return folder
 
@@ -100,9 +103,21 @@ class Runs:
         members = self.index(name).by_group[entry.group] if entry.group else [entry]
         return [self.feedback(name, member)[0] for member in members[:64]]
 
+    def policy(self, name: str) -> Path | None:
+        """The run's folder where it holds a trained policy, all of it below the runs folder; None where it holds none."""
+        folder = self.folder(name)
+        policy = folder / "policy"
+        held = policy.is_dir() and not any(leads_out(path, self.root) for path in (policy, *policy.iterdir()))
+        return folder if held else None
+
     def questions(self, name: str) -> dict[str, Question]:
+        """The run's questions by id.
+
+        Raises:
+            WorkbenchError: they, or their passages, cannot be read or lie elsewhere.
+        """
         path = self.folder(name) / QUESTIONS
-        if not path.exists():
+        if not path.is_file():
             return {}
         stat = path.stat()
         return _questions(path.parent, stat.st_size, stat.st_mtime_ns)
@@ -123,7 +138,7 @@ class Runs:
     def _walk(self, folder: Path, depth: int) -> Iterator[Path]:
         if depth > DEPTH or not folder.is_dir():
             return
-        if depth and (folder / ROLLOUTS).is_file():
+        if depth and _is_run(folder):
             yield folder
             return
         for below in folder.iterdir():
@@ -133,6 +148,11 @@ class Runs:
     def _below(self, folder: Path) -> list[Path]:
         """The folder and its parents below the root."""
         return [path for path in (folder, *folder.parents) if path != self.root and self.root in path.parents]
+
+
+def _is_run(folder: Path) -> bool:
+    """Whether a folder has a record of its own."""
+    return (folder / ROLLOUTS).is_file() and not (folder / ROLLOUTS).is_symlink()
 
 
 @lru_cache(maxsize=8)
