@@ -36,10 +36,14 @@ def ask(
     pairs = headers.items() if isinstance(headers, dict) else headers
     raw = [(name.encode(), value.encode("latin-1")) for name, value in pairs]
     scope = {"type": kind, "method": method, "path": path, "headers": raw, "server": ("127.0.0.1", PORT)}
-    asyncio.run(guard(behind, names)(scope, receive, send))
+    asyncio.run(_run(guard(behind, names), scope, receive, send))
     if sent[0]["type"] == "websocket.close":
         return 403, {}
     return sent[0]["status"], {name.decode(): value.decode() for name, value in sent[0]["headers"]}
+
+
+async def _run(app, *given) -> None:
+    await app(*given)
 
 
 @pytest.mark.parametrize("host", [OWN, f"localhost:{PORT}", f"[::1]:{PORT}", f"LocalHost:{PORT}"])

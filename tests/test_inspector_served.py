@@ -61,8 +61,8 @@ def test_the_page_is_served_under_its_own_names(address: str, calls: dict[str, b
 
 def test_no_other_name_or_origin_reads_a_stored_run(address: str, calls: dict[str, bytes]) -> None:
     port = urlsplit(address).port
-    rebound = {"host": f"evil.example:{port}", "origin": f"http://evil.example:{port}"}
-    others = (
+    rebound: dict[str, Any] = {"host": f"evil.example:{port}", "origin": f"http://evil.example:{port}"}
+    others: tuple[dict[str, Any], ...] = (
         {"origin": "http://evil.example"},
         {"origin": "http://localhost:1"},
         {"origin": "null"},

@@ -10,6 +10,7 @@ import sys
 import warnings
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -292,11 +293,11 @@ def test_a_record_is_not_followed_out_of_its_folder(tmp_path: Path, name: str) -
     (run / name).rename(tmp_path / "kept.jsonl")
     (run / name).symlink_to(target)
     kept = target.read_bytes()
-    also = {ROLLOUTS: [table, file_of], QUESTIONS: [table, read_questions], PASSAGES: [read_questions]}[name]
+    also: dict[str, list[Any]] = {ROLLOUTS: [table, file_of], QUESTIONS: [table, read_questions], PASSAGES: [read_questions]}
     for use in (
         lambda folder: list(iter_feedback(folder)),
         lambda folder: append_feedback(folder, feedbacks(range(1, 2))),
-        *also,
+        *also[name],
     ):
         with pytest.raises(WorkbenchError, match="leads out of its folder"):
             use(run)
