@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import cycle
 
 import pytest
@@ -29,7 +30,7 @@ DRESS = [
     "{}.", "{}!", "{}…", "[{}]", "({}.)", "**{}**", "✅ {} ✅", "“{}.”", "Note: {}.", "NOTE: [{}]", "Fact: {}!!!", "{} 💯",
     "*{}*.", "Please note that {}.", "<b>{}</b>", "— {} —", "{} ✔️", "PS: {}.",
 ]  # fmt: skip
-CASES = (str, str.upper, str.capitalize, str.title)
+CASES: tuple[Callable[[str], str], ...] = (str, str.upper, str.capitalize, str.title)
 
 
 def sentences_of_praise() -> list[str]:
