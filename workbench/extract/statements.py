@@ -88,6 +88,10 @@ _HELD = re.compile(  # words that are praise only together
     r"|\b(?:sources?|text|passages?|materials?|evidence|references?)"
     r"(?: text| itself| themselves)?(?: \w+ly)? (?:say|state|show)s?\b"
 )
+_AMOUNT = re.compile(  # of praise: "100%", "10/10", "3 independent sources"
+    r"\b\d{1,3}(?:\.\d+)?\s*(?:%|per ?cent\b)|\b(\d{1,2})\s*/\s*\1\b"
+    r"|\b\d{1,3}\s+(?=(?:independent|reliable|different|trusted|sources|experts|scholars|reviewers|times)\b)"
+)
 _FORMATTING = re.compile(r"</?(?:b|i|u|em|strong|mark|p|br|div|span|small|code|h\d)\s*/?>|:[a-z_]+:")
 
 
@@ -103,11 +107,11 @@ def vouches(sentence: str) -> bool:
     text = "".join(letter for letter in text if unicodedata.category(letter) != "Cf")
     text = _FORMATTING.sub(" ", text)
     text = re.sub(r"\b(?:[a-z][ ._-]){3,}[a-z]\b", lambda spaced: re.sub("[^a-z]", "", spaced[0]), text)
-    words = re.findall(r"[^\W_]+", re.sub(r"(\d)\s*(?:%|percent\b|per cent\b)", r"\1 percent ", text))
+    words = re.findall(r"[^\W_]+", _AMOUNT.sub(" ", text))
     told = set(words)
     if not (told & _PRAISE or _HELD.search(" ".join(words))):
         return False
-    if any(word not in _KNOWN and not re.fullmatch("[0-9]{1,3}", word) for word in told):
+    if not told <= _KNOWN:
         return False
     spoken_of = words[0] in ("the", "a", "an") and told & _OTHERS and not told & _ONESELF  # "The study was confirmed."
     return not spoken_of
