@@ -1,4 +1,4 @@
-"""The reward inspector: `python apps/reward_inspector.py [--run DIR] [--runs FOLDER] [--port N] [--no-browser]`."""
+"""The reward inspector, with the options of `workbench inspect`: `python apps/reward_inspector.py [--run DIR] [--port N] …`."""
 
 import sys
 

@@ -53,7 +53,8 @@ class Loader:
     def __init__(self, *here: str) -> None:
         self.here, self.calls = here, 0
 
-    def __call__(self, name: str, local_files_only: bool = False, size: int = 1) -> tuple[str, int]:
+    def __call__(self, name: str, *, trust_remote_code: bool, local_files_only: bool = False, size: int = 1) -> tuple[str, int]:
+        assert trust_remote_code is False
         self.calls += 1
         if local_files_only and name not in self.here:
             raise ValueError("not in the cache")
@@ -79,10 +80,10 @@ def test_what_is_wrong_with_a_model_that_is_here_is_told_as_it_is(
 ) -> None:
     from huggingface_hub import constants
 
-    def broken(name: str, local_files_only: bool = False) -> None:
+    def broken(name: str, **_: bool) -> None:
         raise ValueError("the tokenizer cannot be read")
 
-    def out_of_memory(name: str, local_files_only: bool = False) -> None:
+    def out_of_memory(name: str, **_: bool) -> None:
         raise RuntimeError("out of memory")
 
     snapshot = tmp_path / "models--ada--kern" / "snapshots" / "abc"

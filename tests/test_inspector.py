@@ -24,11 +24,13 @@ from workbench.inspector.inspect_tab import (
     open_sample,
     shown_or_error,
 )
+from workbench.inspector.live import answers_of, policies
 from workbench.inspector.opened import NOTHING, open_feedback, open_row, pay, show
 from workbench.inspector.page import Settings, first_shown, settings
 from workbench.inspector.rollouts import ORDERS, listed_row, order_choices, own_method, rollouts, with_disagreement
 from workbench.inspector.runs import Runs
-from workbench.inspector.runs_tab import curve_data, span
+from workbench.inspector.runs_tab import asked as asked_policies
+from workbench.inspector.runs_tab import before_after, curve_data, span
 from workbench.inspector.what_if import changed, saver, what_if
 from workbench.jsonl import append_json
 from workbench.recipes import method_configs
@@ -139,6 +141,67 @@ def test_a_linked_record_is_refused(tmp_path):
     (run / "rollouts.jsonl").symlink_to(tmp_path / "outside" / "rollouts.jsonl")
     with pytest.raises(WorkbenchError):
         Runs(tmp_path / "runs").index("sly")
+
+
+@pytest.mark.parametrize(
+    "name", ["passages.jsonl", "questions.jsonl", "rollouts.jsonl", "metrics.jsonl", "config.json", "policy"]
+)
+def test_no_link_of_a_run_leads_out_of_the_runs_folder(tmp_path, name):
+    """A run that others made: what it links to is not shown, and the page and the other runs are as ever."""
+    secret, root = "SECRET-of-the-machine", tmp_path / "runs"
+    record(root / "good")
+    sly, outside = record(root / "sly"), record(tmp_path / "outside")
+    for folder in (sly, outside):
+        (folder / "policy").mkdir()
+        (folder / "policy" / "adapter_config.json").write_text("{}")
+    for file in outside.glob("*.json*"):
+        file.write_text(file.read_text().replace("Tarven", secret).replace('"rlfh"', f'"{secret}"'))
+    (sly / name).rename(tmp_path / "kept")
+    (sly / name).symlink_to(outside / name)
+    runs = Runs(root)
+    told = [*runs.names(), *policies(runs)]
+    for run in runs.names():
+        told += [
+            curve_data(runs, run, None, 1),
+            rollouts(runs, run, 1, "lowest"),
+            before_after(runs, run),
+            asked_policies(runs, run),
+        ]
+        told += [json.dumps(runs.described(run, "config.json")), json.dumps(runs.metrics(run))]
+        opened, error = first_shown(runs, Settings(root), {"run": run, "id": "tarven/1/0"})
+        told += [show(opened), str(error)]
+        assert opened.run == run or (run == "sly" and "leads out of its folder" in str(error))
+    assert "good" in runs.names() and secret not in "".join(told)
+    assert ("sly" in runs.names()) == (name != "rollouts.jsonl") and ("sly" in policies(runs)) == (
+        name not in ("rollouts.jsonl", "policy")
+    )
+    assert runs.question("good", "tarven").text
+    if name == "passages.jsonl":
+        with pytest.raises(WorkbenchError, match="leads out of its folder"):
+            runs.question("sly", "tarven")
+
+
+def test_a_policy_that_is_linked_is_not_asked(tmp_path):
+    run = record(tmp_path / "runs" / "run")
+    (tmp_path / "elsewhere.safetensors").touch()
+    (run / "policy").mkdir()
+    (run / "policy" / "adapter_model.safetensors").symlink_to(tmp_path / "elsewhere.safetensors")
+    runs = Runs(tmp_path / "runs")
+    assert runs.policy("run") is None
+    with pytest.raises(WorkbenchError, match="no policy of its own"):
+        answers_of(runs, "run", "Who?", 1, 0.0)
+
+
+@pytest.mark.parametrize("name", ["rollouts.jsonl", "questions.jsonl", "passages.jsonl", ""])
+def test_labels_are_not_written_through_a_link(tmp_path, name):
+    record(tmp_path / "outside")
+    kept = {file.name: file.read_bytes() for file in (tmp_path / "outside").iterdir()}
+    folder = tmp_path / "runs" / "annotations"
+    (folder if name else folder.parent).mkdir(parents=True)
+    (folder / name if name else folder).symlink_to(tmp_path / "outside" / name)
+    key = json.loads(show(open_feedback(worked_example(), (), "test")))["key"]
+    told = saver(Runs(tmp_path / "runs"))({"key": key, "edits": {"2": {"label": "correct"}}})
+    assert "link" in told["error"] and kept == {file.name: file.read_bytes() for file in (tmp_path / "outside").iterdir()}
 
 
 def test_where_the_runs_lie(runs, tmp_path):

@@ -10,11 +10,13 @@ import sys
 import warnings
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from workbench.grade import grade
 from workbench.jsonl import append_json, count_rows, iter_rows, read_page, repair, truncate_after_step, write_json
+from workbench.metrics.rows import file_of
 from workbench.reward import binary, ternary
 from workbench.store import (
     PASSAGES,
@@ -288,3 +290,35 @@ def test_a_key_that_stands_twice_is_an_error_that_names_the_line(tmp_path: Path)
     with pytest.raises(WorkbenchError, match=r"rows\.jsonl:2: the key 'c' stands twice"):
         list(iter_rows(path))
     assert repair(path) == 0  # and nothing is cut off for it
+
+
+@pytest.mark.parametrize("name", [ROLLOUTS, QUESTIONS, PASSAGES])
+def test_a_record_is_not_followed_out_of_its_folder(tmp_path: Path, name: str) -> None:
+    """A record that others made: neither read nor written where its links lead."""
+    for folder in ("run", "outside"):
+        append_feedback(tmp_path / folder, feedbacks(range(1)))
+    run, target = tmp_path / "run", tmp_path / "outside" / name
+    (run / name).rename(tmp_path / "kept.jsonl")
+    (run / name).symlink_to(target)
+    kept = target.read_bytes()
+    also: dict[str, list[Any]] = {ROLLOUTS: [table, file_of], QUESTIONS: [table, read_questions], PASSAGES: [read_questions]}
+    for use in (
+        lambda folder: list(iter_feedback(folder)),
+        lambda folder: append_feedback(folder, feedbacks(range(1, 2))),
+        *also[name],
+    ):
+        with pytest.raises(WorkbenchError, match="leads out of its folder"):
+            use(run)
+    assert target.read_bytes() == kept
+    (run / name).unlink()
+    (run / name).symlink_to("within.jsonl")  # a link that stays is followed
+    (tmp_path / "kept.jsonl").rename(run / "within.jsonl")
+    assert list(iter_feedback(run)) == feedbacks(range(1))
+
+
+def test_a_pipe_in_the_place_of_a_file_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    append_feedback(tmp_path, feedbacks(range(1)))
+    (tmp_path / PASSAGES).unlink()
+    os.mkfifo(tmp_path / PASSAGES)
+    with pytest.raises(WorkbenchError, match="is no file"):
+        read_questions(tmp_path)

@@ -108,10 +108,10 @@ BROKEN_ADAPTERS: dict[str, tuple[Change, str]] = {
     "of fewer layers than it has weights for": (config(target_modules=["q_proj"]), "are not of this model"),
     "NaN": (tensors(put(A, float("nan")), WEIGHTS), "is not finite"),
     "cut short": (lambda folder: clipped(folder, WEIGHTS), "name an adapter"),
-    "no weights": (lambda folder: (folder / WEIGHTS).unlink(), f"has no {WEIGHTS}"),
+    "no weights": (lambda folder: (folder / WEIGHTS).unlink(), f"no {WEIGHTS}"),
     "a list where its config should be": (lambda folder: (folder / CONFIG).write_text("[]"), "not a JSON object"),
     "half a config": (lambda folder: (folder / CONFIG).write_text('{"r": 4, '), "cannot read"),
-    "another kind of adapter": (config(peft_type="NO_SUCH"), "name an adapter"),
+    "another kind of adapter": (config(peft_type="NO_SUCH"), "merge it into its model"),
 }  # fmt: skip
 
 

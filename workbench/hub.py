@@ -1,22 +1,30 @@
-"""Names on the Hugging Face hub: what is on the disk is used, and a hub that is not there is one quick line."""
+"""Names on the Hugging Face hub: what is on the disk is used, and a hub that is not there is one quick line.
+
+Nothing that a folder or the hub brings is run: no code of its own, and no pickle.
+"""
 
 from __future__ import annotations
 
+import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
+from workbench.types import WorkbenchError
+
 Loaded = TypeVar("Loaded")
 SECONDS = 10  # to wait for the hub before saying that it is not there
+PICKLES = {"adapter_model.bin": "adapter_model.safetensors", "pytorch_model.bin": "model.safetensors"}  # and what replaces each
 
 
 def from_disk_or_hub(load: Callable[..., Loaded], name: str, **options: Any) -> Loaded:
-    """`load(name, **options)` from a folder or the hub's cache, else from the hub.
+    """`load(name, **options)` from a folder or the hub's cache, else from the hub; its own code is never run.
 
     Raises:
         OSError: the hub cannot be reached, or has no model of that name. What else the loader raises is passed on.
     """
+    options["trust_remote_code"] = False  # left open, transformers asks at a terminal, and runs it where "y" is answered
     if Path(name).is_dir():
         return load(name, **options)
     from huggingface_hub import try_to_load_from_cache
@@ -40,9 +48,42 @@ def dataset(repository: str, config: str | None, split: str, **options: Any) -> 
 
     reach("dataset", repository)
     try:
-        return datasets.load_dataset(repository, config, split=split, **options)
+        return datasets.load_dataset(repository, config, split=split, trust_remote_code=False, **options)
     except Exception as error:  # of the hub's, the loader's or the network's many kinds
         raise OSError(_told(error)) from error
+
+
+def check_no_pickle(files: Iterable[Path]) -> None:
+    """Refuse weights that only a pickle holds: to read one can be to run what it says.
+
+    Raises:
+        WorkbenchError: one of the files is such a pickle, without its safetensors beside it.
+    """
+    for file in files:
+        wanted = PICKLES.get(file.name)
+        if wanted and not file.with_name(wanted).is_file():
+            raise WorkbenchError(
+                f"'{file}' is a pickle, which is not read since it can run code: save these weights as {wanted} "
+                "(safetensors.torch.save_file) where you trust them, or ask whoever made them to"
+            )
+
+
+def check_adapter(adapter: Path) -> None:
+    """Refuse an adapter whose weights are pickled or whose configuration names something to import.
+
+    Raises:
+        WorkbenchError: it is such an adapter, or no LoRA adapter with its weights.
+    """
+    check_no_pickle(sorted(adapter.glob("*.bin")))
+    if not (adapter / "adapter_model.safetensors").is_file():
+        raise WorkbenchError(f"'{adapter}' has an adapter_config.json but no adapter_model.safetensors: copy its weights there")
+    try:
+        config = json.loads((adapter / "adapter_config.json").read_text(encoding="utf-8"))
+        plain = config["peft_type"] == "LORA" and not config.get("megatron_config")  # with which PEFT imports "megatron_core"
+    except (OSError, ValueError, TypeError, LookupError):
+        plain = False
+    if not plain:
+        raise WorkbenchError(f"'{adapter}/adapter_config.json' is not of a plain LoRA adapter: merge it into its model first")
 
 
 def reach(kind: Literal["model", "dataset"], name: str) -> None:

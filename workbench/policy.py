@@ -11,7 +11,7 @@ from typing import Any
 
 from workbench import weights
 from workbench.generate import Policy, Sampling, apart, hf
-from workbench.hub import from_disk_or_hub
+from workbench.hub import check_adapter, from_disk_or_hub
 from workbench.jsonl import unique_keys
 from workbench.runs.folder import what_is_there
 from workbench.threads import use_threads
@@ -25,7 +25,8 @@ def load_policy(name: str | Path, *, base: str | Path | None = None, device: str
 
     Args:
         name: a local folder (a full checkpoint, or a LoRA adapter, or a run folder with one under `policy/`), or a
-            hub name. Only safetensors weights are read and no code from the folder is run.
+            hub name. Only safetensors weights are read (of an adapter by its hub name, what torch's weights-only loader
+            takes), and no code from the folder is run.
         base: the model under an adapter; by default the one that the adapter names.
         device: "cpu", "cuda", …; by default the GPU where there is one.
 
@@ -36,6 +37,8 @@ def load_policy(name: str | Path, *, base: str | Path | None = None, device: str
 
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
     adapter, folder = _places(name, base)
+    if adapter:
+        check_adapter(adapter)
     weights.verify(adapter or Path(name))
     model, tokenizer = load_checkpoint(folder, device=device)
     if adapter:
@@ -98,6 +101,8 @@ def load_checkpoint(folder: str, *, device: str) -> tuple[Any, Any]:
     import torch
     from transformers import AutoModelForCausalLM
 
+    if (Path(folder) / "adapter_config.json").is_file():  # transformers would load it, too
+        check_adapter(Path(folder))
     tokenizer = _load_tokenizer(folder)
     dtype = torch.float32 if device == "cpu" else torch.bfloat16
     with weights.loading(folder, REMEDY), _quiet_loading():

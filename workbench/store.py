@@ -3,7 +3,8 @@
 A run's folder holds `rollouts.jsonl` (a row for each response, see `Feedback.to_row`), and beside it, each written once,
 `questions.jsonl` and `passages.jsonl`. A file of feedback may have another name (`workbench score --out FILE`): where a folder
 is asked for, such a file can be named as well. Whatever a row refers to is written before the row, so that a process killed
-at any byte leaves a record that can be read and continued. The files themselves are `workbench.jsonl`'s business: import
+at any byte leaves a record that can be read and continued. Of these, none that nobody named is followed to another folder: a
+record that others made may hold links. The files themselves are `workbench.jsonl`'s business: import
 what reads and writes lines from there.
 """
 
@@ -93,9 +94,35 @@ class Store:
 
 
 def place(path: Path | str) -> tuple[Path, str]:
-    """The folder of a record and the name of its file of feedback; `path` is the folder, or that file with its suffix."""
+    """The folder of a record and the name of its file of feedback; `path` is the folder, or that file with its suffix.
+
+    Raises:
+        WorkbenchError: the folder's file of feedback lies elsewhere, as for `check_inside`.
+    """
     path = Path(path)
-    return (path.parent, path.name) if path.suffix == ".jsonl" and not path.is_dir() else (path, ROLLOUTS)
+    if path.suffix == ".jsonl" and not path.is_dir():
+        return path.parent, path.name
+    check_inside(path / ROLLOUTS)
+    return path, ROLLOUTS
+
+
+def check_inside(path: Path) -> None:
+    """Refuse a file of a record that leads out of the record's folder, or that is no file.
+
+    Raises:
+        WorkbenchError: it is a link to elsewhere, or a folder, a pipe or a device.
+    """
+    if path.is_symlink() and leads_out(path, path.parent):
+        raise WorkbenchError(
+            f"'{path}' is a link that leads out of its folder: put the file itself there, or name it where it is"
+        )
+    if path.exists() and not path.is_file():
+        raise WorkbenchError(f"'{path}' is no file: rename it, or name another folder")
+
+
+def leads_out(path: Path, root: Path) -> bool:
+    """Whether `path`, its links followed, lies outside `root`."""
+    return not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root))
 
 
 def append_feedback(folder: Path | str, feedbacks: Sequence[Feedback]) -> None:
@@ -161,6 +188,7 @@ def check_folder(folder: Path) -> None:
 
 def _check_ours(path: Path) -> None:
     """Raise a WorkbenchError for a file that something else wrote, before anything is cut off it or added to it."""
+    check_inside(path)
     if not path.exists():
         return
     with path.open("rb") as file:
@@ -183,6 +211,7 @@ def table(path: Path | str) -> pd.DataFrame:
     import pandas as pd
 
     folder, rollouts = place(path)
+    _check_ours(folder / QUESTIONS)
     questions = {row["id"]: row for row in iter_rows(folder / QUESTIONS)} if (folder / QUESTIONS).exists() else {}
     rows = []
     for row in iter_rows(folder / rollouts):

@@ -29,6 +29,7 @@ BROWSER = [  # the marks of a module of such tests
 ]
 ROOT = Path(__file__).resolve().parents[2]
 RUN = "a/first"
+PROXY = "lab.example.org"  # a name that the inspector is told to be opened under
 
 HIT = "window.hit=(window.hit||0)+1"
 PAYLOADS = (
@@ -147,7 +148,7 @@ def address(tmp_path_factory) -> Iterator[str]:
     (root / "damaged" / "rollouts.jsonl").symlink_to(root / "a" / "first" / "rollouts.jsonl")
     record(root / "hostile", [hostile(number, text) for number, text in enumerate(PAYLOADS)])
     record(root / "familiar", [familiar("constructor"), familiar("__proto__", 1)])
-    command = [sys.executable, "apps/reward_inspector.py", "--runs", str(root), "--no-browser"]
+    command = [sys.executable, "apps/reward_inspector.py", "--runs", str(root), "--no-browser", "--allow-host", PROXY]
     environment = os.environ | {"PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": "1"}
     server = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     assert server.stdout

@@ -18,6 +18,10 @@ def inspect(
         Path | None, typer.Option(help="Folder that holds the runs; by default runs/, or the one above --run.")
     ] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port on this machine; 0 takes a free one.")] = 0,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="A further name to be opened under, as by a proxy (NAME or NAME:PORT); repeatable."),
+    ] = None,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Only print the address.")] = False,
 ) -> int:
     """Open the reward inspector: what every claim of a response earned, and which tokens earned it."""
@@ -28,7 +32,7 @@ def inspect(
     _check(run, runs)
     if find_spec("gradio") is None:
         raise WorkbenchError("the inspector needs gradio: pip install 'factuality-workbench[apps]', or `make inspect`")
-    launch(settings(run, runs, port), browser=not no_browser)
+    launch(settings(run, runs, port, allow_host or ()), browser=not no_browser)
     return 0
 
 

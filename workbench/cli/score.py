@@ -57,7 +57,15 @@ JudgeName = Annotated[
 ]
 Model = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="The endpoint's model. Its key is read from WORKBENCH_JUDGE_KEY or OPENAI_API_KEY."),
+    typer.Option(metavar="NAME", help="The endpoint's model."),
+]
+KeyName = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Environment variable that holds the endpoint's key; by default WORKBENCH_JUDGE_KEY or, for api.openai.com, "
+        "OPENAI_API_KEY. A key goes over https or to this machine alone.",
+    ),
 ]
 Passages = Annotated[Path | None, typer.Option(metavar="FILE", help='Evidence: JSONL or Parquet of {"text", "title"}.')]
 StoreName = Annotated[str | None, typer.Option(metavar="NAME", help="Evidence: an index that `workbench index build` made.")]
@@ -98,6 +106,7 @@ def score(
     ] = None,
     price: Price = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print calls, tokens and cost; ask and write nothing.")] = False,
+    api_key_env: KeyName = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Begin anew where the output has other settings.")] = False,
     as_json: Json = False,
 ) -> int:
@@ -107,7 +116,7 @@ def score(
 
     options = Options(
         source, out, method, judge, model, passages, store, tokenizer, _columns(columns), overrides or [],
-        max_failed, concurrency, timeout, cache, _price(price), overwrite,
+        max_failed, concurrency, timeout, cache, _price(price), overwrite, api_key_env,
     )  # fmt: skip
     try:
         with ended_by_signal(), stdout_kept_clean(), bar() as progress:

@@ -41,6 +41,7 @@ _LAYOUT = re.compile(r"\s*(?:#+ |\|)")  # a heading or a row of a table
 
 def _extract(response: Response, decontextual: bool) -> Claims:
     from workbench.credit.attribute import locate
+    from workbench.extract.statements import vouches
 
     text, spans = response.text, sentences(response.text)
     parts, topic = sections(text), topic_of(response)
@@ -50,7 +51,7 @@ def _extract(response: Response, decontextual: bool) -> Claims:
         if not makes_claims(said) or said.startswith(("```", "~~~")) or _LAYOUT.match(text, text.rfind("\n", 0, start) + 1):
             continue
         section = section_at(parts, start) or "body"
-        drafts += [Claim(0, claim, section, number) for claim in clauses(said)]
+        drafts += [Claim(0, claim, section, number) for claim in clauses(said) if not vouches(claim)]
     placed = locate(text, spans, [replace(draft, id=n) for n, draft in enumerate(drafts)])
     named = resolve(placed, response)
     return Claims(spans, tuple(decontextualise(claim, topic) if decontextual else claim for claim in named))

@@ -31,7 +31,8 @@ def world(world: World, strict: bool = False) -> Extract:
     """Claims by the world's parser: each fact that a sentence states, as one plain English sentence with the subject's name.
 
     A bare value that answers a question of the world ("Vetra.") is the claim that it is the answer. Questions, refusals,
-    "invalid question" and the other short answers ("yes") to questions with gold answers make no claim.
+    "invalid question", praise of the answer itself, and the other short answers ("yes") to questions with gold answers make no
+    claim.
 
     A sentence that cannot be read is not passed over, or to write broken sentences would be a way not to be judged: it is a
     claim in its own words *(ours)*. Its verdict comes with it: `wrong` where the subject or the object does not exist (in a
@@ -61,6 +62,8 @@ def topic_of(parser: Parser, question: Question) -> str | None:
 
 
 def _extract(response: Response, parser: Parser, facts: Mapping[str, Fact], l2: Mapping[str, str], strict: bool) -> Claims:
+    from workbench.extract.statements import vouches
+
     text, topic = response.text, topic_of(parser, response.question)
     parse = parser.parse(text, topic)
     parts, final = sections(text), (final_answer(text) or "").strip(_AROUND)
@@ -78,7 +81,7 @@ def _extract(response: Response, parser: Parser, facts: Mapping[str, Fact], l2: 
         add(claim.statement, claim.span, _object_end(claim, text, l2) if more else _end(text, claim.span))
     for broken in parse.unparsed:
         said = text[slice(*broken.span)]
-        if is_invalid(said):
+        if is_invalid(said) or vouches(said):
             continue
         answered = _as_answer(said, response.question, final, parser, facts)
         if answered != "":

@@ -66,7 +66,7 @@ def policies(runs: Runs) -> list[str]:
 
 def _has_policy(runs: Runs, name: str) -> bool:
     try:
-        return (runs.folder(name) / "policy").is_dir()
+        return runs.policy(name) is not None
     except WorkbenchError:  # a run that cannot be opened: told where it is chosen
         return False
 
@@ -108,13 +108,15 @@ def answers_of(runs: Runs, policy: str, text: str, count: int, temperature: floa
 
     if not text or not text.strip():
         raise WorkbenchError("there is no question: write one, or take one of the world")
-    name = SHIPPED.get(policy) or str(runs.folder(policy))
+    name = SHIPPED.get(policy) or runs.policy(policy)
+    if not name:
+        raise WorkbenchError(f"run '{policy}' holds no policy of its own: choose one of the list")
     checks = world_checks(load_world())
     question = Question(f"live/{abs(hash((policy, text)))}", text.strip())
     question = checks.recognise(question) if checks.recognise else question
     sampling: dict[str, Any] = {"greedy": True} if not temperature else {"samples": count, "temperature": temperature}
     with _asking, use_threads(2):
-        responses = generate(_load(name), [question], max_new_tokens=NEW_TOKENS, logprobs=True, **sampling)
+        responses = generate(_load(str(name)), [question], max_new_tokens=NEW_TOKENS, logprobs=True, **sampling)
     able = [check for need, check in checks.verify.items() if need in ("fact", "outcome", "checklist", "reasoning")]
     found = tuple(grade(able, {}, checks.extract)(responses))
     opened = open_feedback(found[0], found, f"live · {policy}")

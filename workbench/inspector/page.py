@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import webbrowser
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from workbench.inspector import samples
+from workbench.inspector.guard import allowed, guard
 from workbench.inspector.inspect_tab import SOURCES, inspect_tab, most_to_see, open_number, open_sample
 from workbench.inspector.live import live_tab, policies
 from workbench.inspector.opened import Opened, open_row, show
@@ -22,21 +26,23 @@ HOST = "127.0.0.1"
 
 @dataclass(frozen=True)
 class Settings:
-    """Where the runs lie, which of them is open first, and the port (0: any that is free)."""
+    """Where the runs lie, which of them is open first, the port (0: any that is free) and further names of this machine."""
 
     runs: Path = Path("runs")
     run: str | None = None
     port: int = 0
+    hosts: tuple[str, ...] = ()
 
 
-def settings(run: Path | None, runs: Path | None, port: int) -> Settings:
+def settings(run: Path | None, runs: Path | None, port: int, hosts: Sequence[str] = ()) -> Settings:
     """Settings from a run's folder and the runs folder; without the latter, a run outside `runs/` brings its own parent.
 
     Raises:
-        WorkbenchError: the run has recorded nothing, or lies outside the runs folder.
+        WorkbenchError: the run has recorded nothing, or lies outside the runs folder; or a host is no name.
     """
+    names = allowed(hosts)
     if run is None:
-        return Settings(runs or Path("runs"), None, port)
+        return Settings(runs or Path("runs"), None, port, names)
     folder = run.resolve()
     root = (runs or Path("runs")).resolve()
     if not folder.is_relative_to(root) and runs is None:
@@ -46,7 +52,7 @@ def settings(run: Path | None, runs: Path | None, port: int) -> Settings:
     name = folder.relative_to(root).as_posix()
     if not Runs(root).index(name).entries:
         raise WorkbenchError(f"'{run}' has recorded no rollouts yet: wait for its first step, or name another run")
-    return Settings(root, name, port)
+    return Settings(root, name, port, names)
 
 
 def build(chosen: Settings) -> Any:
@@ -124,14 +130,28 @@ def launch(chosen: Settings, browser: bool = True, block: bool = True) -> Any:
     """
     page = build(chosen)
     try:
-        _, address, _ = page.launch(
-            server_name=HOST, server_port=chosen.port or None, inbrowser=browser, quiet=True, prevent_thread_lock=True,
-            share=False, ssr_mode=False, footer_links=[], run_history=False, show_error=False,
-            theme=theme(), head=head(),
+        app, address, _ = page.launch(
+            server_name=HOST, server_port=chosen.port or None, inbrowser=False, quiet=True, prevent_thread_lock=True,
+            share=False, ssr_mode=False, num_workers=0, mcp_server=False, enable_monitoring=False, footer_links=[],
+            run_history=False, show_error=False, theme=theme(), head=head(), app_kwargs={"lifespan": _guarded(chosen.hosts)},
         )  # fmt: skip
     except OSError as error:
         raise WorkbenchError(f"port {chosen.port} cannot be used: leave --port out or name another") from error
+    assert app.state.guarded is app.middleware_stack  # a server whose start has failed may go on without what it prepares
     print(f"reward inspector: {address}", flush=True)
+    if browser:
+        webbrowser.open(address)
     if block:
         page.block_thread()
     return page
+
+
+def _guarded(names: Sequence[str]) -> Callable[[Any], AbstractAsyncContextManager[None]]:
+    """What runs as the server starts, before it listens: `guard` goes around everything, gradio's own middleware included."""
+
+    @asynccontextmanager
+    async def lifespan(app: Any) -> AsyncIterator[None]:
+        app.state.guarded = app.middleware_stack = guard(app.middleware_stack, names)
+        yield
+
+    return lifespan

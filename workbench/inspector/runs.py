@@ -1,4 +1,7 @@
-"""Stored runs as the inspector reads them: only under one folder, only what is asked for."""
+"""Stored runs as the inspector reads them: only under one folder, only what is asked for.
+
+A run may come from others, so no link of it is followed: what is linked is left out, and a linked record is an error.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from typing import Any
 from workbench.inspector.growing import Growing, line_at
 from workbench.jsonl import iter_rows
 from workbench.score.record import settings_path
-from workbench.store import PASSAGES, QUESTIONS, ROLLOUTS, question_from_row
+from workbench.store import PASSAGES, QUESTIONS, ROLLOUTS, check_inside, leads_out, question_from_row
 from workbench.types import Feedback, Question, WorkbenchError
 
 DEPTH = 3  # how deep below the runs folder a run may lie
@@ -86,7 +89,7 @@ class Runs:
         with damage(f"'{shown}'"):
             if refused or any(path.is_symlink() for path in self._below(folder)):
                 raise WorkbenchError(f"'{shown}' is not below the runs folder: name a run of the list")
-            if not (folder / ROLLOUTS).is_file() or any((folder / file).is_symlink() for file in (ROLLOUTS, QUESTIONS)):
+            if not _is_run(folder):
                 raise WorkbenchError(f"no run '{shown}' with a {ROLLOUTS} in the runs folder: name a run of the list")
         return folder
 
@@ -119,6 +122,13 @@ class Runs:
             return [self.feedback(name, member)[0] for member in members[:64]]
         except WorkbenchError:
             return []
+
+    def policy(self, name: str) -> Path | None:
+        """The run's folder where it holds a trained policy, all of it below the runs folder; None where it holds none."""
+        folder = self.folder(name)
+        policy = folder / "policy"
+        held = policy.is_dir() and not any(leads_out(path, self.root) for path in (policy, *policy.iterdir()))
+        return folder if held else None
 
     def question(self, name: str, asked: str) -> Question:
         """The question of that id with its passages; without a text where the run has not stored it."""
@@ -156,7 +166,12 @@ class Runs:
         return by_method
 
     def _stored(self, path: Path, name: str) -> Any:
-        """The row of that id in a file of questions or passages, if there is one."""
+        """The row of that id in a file of questions or passages, if there is one.
+
+        Raises:
+            WorkbenchError: the file lies elsewhere.
+        """
+        check_inside(path)
         offset = _offsets.read(path).get(name) if path.is_file() else None
         return None if offset is None else json.loads(line_at(path, offset), parse_constant=_not_a_number)
 
@@ -164,7 +179,7 @@ class Runs:
         try:
             if depth > DEPTH or not folder.is_dir():
                 return
-            if depth and (folder / ROLLOUTS).is_file():
+            if depth and _is_run(folder):
                 yield folder
                 return
             inside = list(folder.iterdir())
@@ -177,6 +192,11 @@ class Runs:
     def _below(self, folder: Path) -> list[Path]:
         """The folder and its parents below the root."""
         return [path for path in (folder, *folder.parents) if path != self.root and self.root in path.parents]
+
+
+def _is_run(folder: Path) -> bool:
+    """Whether a folder has a record of its own."""
+    return (folder / ROLLOUTS).is_file() and not (folder / ROLLOUTS).is_symlink()
 
 
 def _add_entry(index: Index, offset: int, line: bytes) -> None:

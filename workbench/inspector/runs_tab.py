@@ -198,9 +198,11 @@ def asked(runs: Runs, name: str | None) -> str:
             raise WorkbenchError("choose a run first")
         if runs.described(name, "config.json").get("bench") != "tiny":
             raise WorkbenchError("the fixed prompts are the closed world's: they are asked of runs on the tiny bench")
+        if not (folder := runs.policy(name)):
+            raise WorkbenchError("this run holds no trained policy of its own: choose a finished one")
         from workbench.demo import answers
 
-        rows = answers(runs.folder(name))
+        rows = answers(folder)
     except Exception as error:  # a missing base model, memory: whatever loading a policy can run into
         return as_json({"error": f"{error}" if isinstance(error, WorkbenchError) else f"{type(error).__name__}: {error}"})
     head = ["Tier", "Question", "Truth", "Before", "After"]

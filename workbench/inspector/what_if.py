@@ -138,12 +138,12 @@ def annotate(runs: Runs, opened: Opened, edits: Mapping[str, Mapping[str, Any]])
 
     Only the verdicts that were given by a person are kept: they are what a judge is compared with.
     """
-    from workbench.store import append_feedback
+    from workbench.store import ROLLOUTS, append_feedback
 
     row = relabelled(opened.feedback, edits)
     row = replace(row, verdicts=tuple(v for v in row.verdicts if v.by == "annotation"), rewards={})
     folder = runs.root / ANNOTATIONS
-    if folder.is_symlink():
-        raise WorkbenchError(f"'{ANNOTATIONS}' in the runs folder is a link: remove it")
+    if folder.is_symlink() or (folder / ROLLOUTS).is_symlink():
+        raise WorkbenchError(f"'{ANNOTATIONS}' in the runs folder, or a file in it, is a link: remove it")
     append_feedback(folder, [row])
     return f"{ANNOTATIONS}/rollouts.jsonl"

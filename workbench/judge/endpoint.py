@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
+from workbench.judge.address import Address, address
 from workbench.judge.batch import Arrived, BatchJudge, Limits, OnReply, Totals, cached, lost
 from workbench.judge.http import CONNECTING, Answer, read_response, unreachable
 from workbench.judge.wire import Form, in_form, settle
@@ -48,7 +49,8 @@ def endpoint(
     """A judge behind an OpenAI-compatible chat-completions server. Works from plain code, notebooks and several threads.
 
     Args:
-        url: the server, as `http://host:port`, with or without `/v1`; or its address up to `/chat/completions`.
+        url: the server, as `http://host:port`, with or without `/v1`; or its address up to `/chat/completions`. A user and
+            password in it (`https://user:password@host`) are sent and shown nowhere.
         concurrency: requests under way at a time. One that waits for its retry counts: a server that refuses gets less.
         timeout: seconds for one request.
         retries: how often a prompt is sent again after status 408, 409, 429 or 5xx, a timeout, a lost connection, or a body
@@ -59,7 +61,7 @@ def endpoint(
             requests then under way still come on top. What is left when one is used up fails with the kind "budget".
         prices: what a million tokens cost, in and out; needed for `max_cost`.
         extra: fields added to each request's body; a None removes one (`{"max_tokens": None, "max_completion_tokens": 500}`).
-        key: sent as bearer token. Read from no file and no environment.
+        key: sent as bearer token, over https or to this machine alone. Read from no file and no environment.
         form: "line" for a judge that cannot write JSON; see `workbench.judge.read`.
         cache: a file as for `cached`; replies are kept by the server's address too, for two servers may call two models alike.
         on_reply: see `BatchJudge`.
@@ -84,12 +86,12 @@ def endpoint(
         raise WorkbenchError("an endpoint needs the name of a model: the server's /v1/models lists them")
     body = {"model": model, "temperature": temperature, "max_tokens": max_new_tokens, "seed": seed, **(extra or {})}
     body = {name: value for name, value in body.items() if value is not None}
-    totals, address = Totals(prices=prices), _address(url)
+    totals, where = Totals(prices=prices), address(url, key)
     client = _Client(
-        address, body, totals, concurrency, timeout, retries, reasks, backoff, longest_wait,
-        (max_calls, max_tokens_total, max_cost), _headers(key), form,
+        where, body, totals, concurrency, timeout, retries, reasks, backoff, longest_wait,
+        (max_calls, max_tokens_total, max_cost), form,
     )  # fmt: skip
-    sampling = {**{name: value for name, value in body.items() if name != "model"}, "form": form, "endpoint": public(address)}
+    sampling = {**{name: value for name, value in body.items() if name != "model"}, "form": form, "endpoint": where.url}
     judge = BatchJudge(model, client.send, sampling, totals, on_reply=on_reply)
     return cached(judge, cache) if cache else judge
 
@@ -107,7 +109,7 @@ class _Server:
 
 @dataclass(frozen=True)
 class _Client:
-    url: str
+    address: Address
     body: Mapping[str, Any]
     totals: Totals
     concurrency: int
@@ -117,7 +119,6 @@ class _Client:
     backoff: float
     longest_wait: float
     limits: Limits
-    headers: Mapping[str, str] = field(repr=False)
     form: Form = "json"
     server: _Server = field(default_factory=_Server)
 
@@ -146,7 +147,7 @@ class _Batch:
         waiting = iter(range(len(self.prompts)))
         limit = aiohttp.ClientTimeout(total=self.client.timeout, sock_connect=min(self.client.timeout, CONNECTING))
         connector = aiohttp.TCPConnector(limit=self.client.concurrency)
-        async with aiohttp.ClientSession(connector=connector, timeout=limit, headers=self.client.headers) as session:
+        async with aiohttp.ClientSession(connector=connector, timeout=limit, headers=self.client.address.headers) as session:
 
             async def work() -> None:
                 for index in waiting:
@@ -181,16 +182,16 @@ class _Batch:
         began = time.perf_counter()
         try:
             async with session.post(
-                self.client.url, data=json.dumps(body).encode(), headers=headers, allow_redirects=False
+                self.client.address.url, data=json.dumps(body).encode(), headers=headers, allow_redirects=False
             ) as response:
                 self.client.server.reached = True
-                answer = await read_response(response, prompt)
+                answer = await read_response(response, prompt, self.client.address)
         except _client_error() as error:
-            answer = unreachable(public(self.client.url), error)
+            answer = unreachable(self.client.address.url, error)
         except TimeoutError:
             answer = Answer(failure=lost("timeout", f"no reply within {self.client.timeout:g} s"), again="retry")
         except (OSError, ValueError) as error:
-            answer = unreachable(public(self.client.url), error)
+            answer = unreachable(self.client.address.url, error)
         return self._read(index, answer.timed(time.perf_counter() - began))
 
     def _read(self, index: int, answer: Answer) -> Answer:
@@ -238,33 +239,3 @@ def _client_error() -> type[Exception]:
     import aiohttp
 
     return aiohttp.ClientError
-
-
-def _headers(key: str | None) -> dict[str, str]:
-    if key is None:
-        return {}
-    if not key.isascii() or not key.isprintable() or not key.strip():
-        raise WorkbenchError("the API key is empty or has characters that no key has: check for line ends around it")
-    return {"Authorization": f"Bearer {key}"}
-
-
-def _address(url: str) -> str:
-    """Where completions are asked for: a bare host gets `/v1`."""
-    try:
-        parts = urlsplit(url.strip())
-        sound = parts.scheme in ("http", "https") and parts.hostname and (parts.port or True)
-    except ValueError:
-        sound = False
-    if not sound or parts.query or parts.fragment:
-        raise WorkbenchError(f"'{url}' is no address of a judge: give one like http://127.0.0.1:8000/v1")
-    path = parts.path.rstrip("/") or "/v1"
-    path = path if path.endswith("/chat/completions") else f"{path}/chat/completions"
-    return f"{parts.scheme}://{parts.netloc}{path}"
-
-
-def public(address: str) -> str:
-    """An address as it may be stored and shown: without user, password and query, and its host in lower case."""
-    parts = urlsplit(address)
-    host = parts.hostname or ""
-    host = f"[{host}]" if ":" in host else host
-    return f"{parts.scheme}://{host}{f':{parts.port}' if parts.port else ''}{parts.path}"

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Literal
 
+from workbench.judge.address import Address, shown
 from workbench.judge.batch import estimate_tokens, lost
 from workbench.types import Cost, Failure, Prompt
 
@@ -18,7 +19,7 @@ CONNECTING = 10.0  # seconds that a server may take to accept a connection
 SERVERS = ("timeout", "connection", "server", "rate_limit", "auth", "not_found")
 
 _REMEDIES = {
-    401: ("auth", "it wants an API key, or another one"),
+    401: ("auth", "it wants an API key, or another one (--api-key-env NAME)"),
     403: ("auth", "the key may not use this model"),
     404: ("not_found", "check the address (it usually ends in /v1) and the name of the model"),
     413: ("refused", "the prompt is too long for it"),
@@ -53,9 +54,9 @@ class Answer:
         return replace(self, text=None, failure=failure, again="reask")
 
 
-async def read_response(response: Any, prompt: Prompt) -> Answer:
-    """Read an HTTP response (aiohttp's)."""
-    body = await _body(response)
+async def read_response(response: Any, prompt: Prompt, sent_to: Address) -> Answer:
+    """Read an HTTP response (aiohttp's); what it repeats of the address's secrets is taken out."""
+    body = sent_to.without_secrets(await _body(response))
     if response.status in RETRIED or response.status >= 500:
         kind = "rate_limit" if response.status == 429 else "server"
         failure = lost(kind, f"the server answered {response.status}", _shown(body))
@@ -63,7 +64,7 @@ async def read_response(response: Any, prompt: Prompt) -> Answer:
     if response.status >= 300:
         kind, remedy = _REMEDIES.get(response.status, ("refused", "it does not take this request"))
         if target := response.headers.get("Location"):
-            remedy = f"it is now at {target}: give that address"
+            remedy = f"it is now at {shown(target)}: give that address"
         return Answer(failure=lost(kind, f"the server answered {response.status}: {remedy}"[:400], _shown(body)))
     if len(body) > LARGEST:
         return Answer(failure=lost("broken", f"the body has more than {LARGEST:,} bytes", _shown(body)), again="reask")

@@ -27,8 +27,15 @@ TASKS = {
 REPLY = "\n## Reply\n"  # the heading under which every template says what a reply looks like; it comes after the data
 
 # Reversible, so nothing is lost: markup; the turn marks of chat templates, as in [INST]; control characters and line
-# separators, which a server may stop or split at; halves of surrogate pairs, which have no encoding.
-_SPECIAL = re.compile(r"[&<>\x00-\x08\x0b-\x1f\u2028\u2029\ud800-\udfff]|\[(?=/?[A-Z_]+\])")
+# separators, which a server may stop or split at; halves of surrogate pairs, which have no encoding; and what nobody sees and a
+# model reads: Unicode's default-ignorable characters (zero-width, direction, variation selectors, tags) and annotations.
+_IGNORABLE = (
+    r"\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0"
+    r"\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+_SPECIAL = re.compile(rf"[&<>\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff{_IGNORABLE}]|\[(?=/?[A-Z_]+\])")
+# A heading, as the templates have them: the "#"s that a line begins with, or the first sign of a line of "=" or "-" below one.
+_HEADING = re.compile(r"^((?:&(?:[a-z]+|#x[0-9A-F]+);|[^\w\n#&])*)(#+)|^([ \t]*)([=-])(?=[=-]*[ \t]*$)", re.M)
 _NAMED = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _REFERENCE = re.compile(r"&(?:(amp|lt|gt)|#x([0-9A-F]+));")
 _TAG = re.compile(r"<(/?)([a-z]+)>")
@@ -58,7 +65,8 @@ def render(
 
     Each text is in an element of its own: `<question>`, `<response>` (two for "prefer": `responses`), `<materials>` with a
     `<passage>` each, which starts with a `<title>` if it has one, `<claim>`, `<item>`, `<answer>`. The texts are escaped, and
-    the templates have no other tags, so that `elements` gives back exactly what was passed, whatever it contains.
+    the templates have no other tags, so that `elements` gives back exactly what was passed, whatever it contains. Nothing in
+    them is a heading, or cannot be seen.
 
     Raises:
         WorkbenchError: an argument that the task needs is missing, does not belong to it, or has the wrong number of texts.
@@ -149,7 +157,12 @@ def _element(tag: str, text: str) -> str:
 
 
 def _escape(text: str) -> str:
-    return _SPECIAL.sub(lambda match: _NAMED.get(match[0]) or f"&#x{ord(match[0]):X};", text)
+    visible = _SPECIAL.sub(lambda match: _NAMED.get(match[0]) or _code(match[0]), text)
+    return _HEADING.sub(lambda match: (match[1] or match[3] or "") + _code(match[2] or match[4]), visible)
+
+
+def _code(characters: str) -> str:
+    return "".join(f"&#x{ord(character):X};" for character in characters)
 
 
 def _unescape(text: str) -> str:

@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.hub import from_disk_or_hub
+from workbench.hub import check_no_pickle, from_disk_or_hub
 from workbench.minilm import BASE, packaged_folder
 from workbench.types import WorkbenchError
 
@@ -32,8 +32,8 @@ def load_encoder(name: str) -> Encode:
     """Load an encoder once per process. Nothing is downloaded for the packaged MiniLM and for a folder.
 
     Raises:
-        WorkbenchError: sentence-transformers is not installed, there is no such model within reach, or the packaged one was
-            changed.
+        WorkbenchError: sentence-transformers is not installed, there is no such model within reach, it is pickled, or the
+            packaged one was changed.
     """
     try:
         from sentence_transformers import SentenceTransformer
@@ -44,7 +44,8 @@ def load_encoder(name: str) -> Encode:
         ) from None
     where = _where(name)
     try:
-        model = from_disk_or_hub(SentenceTransformer, where, trust_remote_code=False)
+        check_no_pickle(sorted(Path(where).rglob("*.bin")))
+        model = from_disk_or_hub(SentenceTransformer, where, model_kwargs={"use_safetensors": True})
     except (OSError, ValueError) as error:
         reason = " ".join(str(error).split())[:200]
         raise WorkbenchError(

@@ -11,6 +11,7 @@ from typing import Any
 from workbench.answers import final_answer, is_abstention
 from workbench.failures import LACKING, failed, judged
 from workbench.jsonl import iter_rows
+from workbench.store import place
 from workbench.types import SCHEMA, Feedback, WorkbenchError
 from workbench.verify import OUTCOMES
 
@@ -101,7 +102,7 @@ def read_rows(path: Path | str, sections: Sequence[str] = (), confidence: str = 
 def file_of(path: Path | str) -> Path:
     """The file of feedback that a path names: itself or, of a run's folder, its rollouts."""
     path = Path(path)
-    return path / "rollouts.jsonl" if path.is_dir() else path
+    return Path(*place(path)) if path.is_dir() else path
 
 
 def rows_of(feedbacks: Iterable[Feedback], sections: Sequence[str] = (), confidence: str = "tokens") -> list[Row]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from workbench.judge.address import has_login, leads_to, shown
 from workbench.score.rows import Tokenize
 from workbench.score.survey import Survey
 from workbench.store import PASSAGES, QUESTIONS, check_folder
@@ -22,7 +23,10 @@ if TYPE_CHECKING:
     from workbench.knowledge import Search
     from workbench.score.shared import Shared
 
-KEYS = ("WORKBENCH_JUDGE_KEY", "OPENAI_API_KEY")  # environment variables that may hold an endpoint's key, the first one first
+KEY = "WORKBENCH_JUDGE_KEY"  # the environment variable that may hold the key of whatever endpoint is named
+HOSTS = {
+    "OPENAI_API_KEY": ("api.openai.com", "eu.api.openai.com", "us.api.openai.com")
+}  # another's, and where alone it is sent
 _HALVES = re.compile("[\ud800-\udfff]")  # of surrogate pairs: a cut text may hold one, and no tokenizer takes it
 WITHOUT_METHOD = ("fact", "outcome", "checklist")  # what is checked where no reward is asked for
 
@@ -47,10 +51,16 @@ class Options:
     cache: Path | None = None
     price: tuple[float, float] | None = None  # of a million tokens in and out
     overwrite: bool = False
+    api_key_env: str | None = None  # the environment variable that holds the endpoint's key
 
     @property
     def exact(self) -> bool:
         return self.judge == "world"
+
+    @property
+    def shown(self) -> str:
+        """The judge as messages name it, without a password."""
+        return shown(str(self.judge))
 
     @property
     def remote(self) -> bool:
@@ -67,11 +77,13 @@ def check(options: Options) -> None:
         raise WorkbenchError("--in and --out are the same file: name another --out")
     _check_places(options)
     if options.remote and not str(options.judge).startswith(("http://", "https://")):
-        raise WorkbenchError(f"no judge '{options.judge}': write world, local, or the http address of an endpoint")
+        raise WorkbenchError(f"no judge '{options.shown}': write world, local, or the http address of an endpoint")
     if options.remote and not options.model:
-        raise WorkbenchError(f"--judge {options.judge} needs the name of a model there: --model NAME")
+        raise WorkbenchError(f"--judge {options.shown} needs the name of a model there: --model NAME")
     if options.model and not options.remote:
         raise WorkbenchError("--model names a model of an endpoint: name the endpoint with --judge URL, or leave it out")
+    if options.api_key_env and not options.remote:
+        raise WorkbenchError("--api-key-env names the key of an endpoint: name the endpoint with --judge URL, or leave it out")
     if options.passages and options.store:
         raise WorkbenchError("--passages and --store both say where evidence comes from: choose one")
     if options.passages and not options.passages.is_file():
@@ -206,9 +218,8 @@ def endpoint(options: Options, share: int = 1) -> BatchJudge:
     """The endpoint's model as a judge, with its cache; for `share` threads, which ask at the same time."""
     from workbench import judge as judges
 
-    key = next((os.environ[name] for name in KEYS if os.environ.get(name)), None)
     judge = judges.endpoint(
-        str(options.judge), str(options.model), key=key, concurrency=max(1, options.concurrency // share),
+        str(options.judge), str(options.model), key=_key(options), concurrency=max(1, options.concurrency // share),
         timeout=options.timeout, cache=cache_path(options),
     )  # fmt: skip
     if options.overwrite and judge.cache and len(judge.cache):
@@ -223,6 +234,23 @@ def _tell_what_is_kept(judge: BatchJudge, file: Path) -> None:
         "used again, and only the others are asked for; delete it to ask anew",
         file=sys.stderr,
     )
+
+
+def _key(options: Options) -> str | None:
+    """The endpoint's key: of the variable that was named, else of `KEY`, else of one whose own host is asked.
+
+    Raises:
+        WorkbenchError: the variable that was named is not there.
+    """
+    url = str(options.judge)
+    if options.api_key_env is not None:
+        if key := os.environ.get(options.api_key_env):
+            return key
+        raise WorkbenchError("--api-key-env: no environment variable of this name is set (it takes a name, not the key)")
+    if has_login(url):
+        return None
+    fitting = (name for name, hosts in HOSTS.items() if leads_to(url, hosts))
+    return next((key for name in (KEY, *fitting) if (key := os.environ.get(name))), None)
 
 
 def cache_path(options: Options) -> Path:

@@ -115,6 +115,7 @@ def _load_unsloth(policy: str, lora_r: int, lora_alpha: int, seed: int, max_leng
         dtype=torch.bfloat16,
         load_in_4bit=False,
         use_exact_model_name=True,
+        trust_remote_code=False,
         use_gradient_checkpointing=False,
     )
     model = FastLanguageModel.get_peft_model(

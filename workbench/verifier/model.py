@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from workbench.hub import from_disk_or_hub
 from workbench.minilm import packaged_folder
 from workbench.types import WorkbenchError
 
@@ -36,7 +37,8 @@ def new_model(dropout: float = 0.0) -> Any:
     from safetensors.torch import load_file
     from transformers import BertConfig, BertModel
 
-    config = BertConfig.from_pretrained(base_folder(), attention_probs_dropout_prob=0.0, hidden_dropout_prob=dropout)
+    dropouts = {"attention_probs_dropout_prob": 0.0, "hidden_dropout_prob": dropout}
+    config = from_disk_or_hub(BertConfig.from_pretrained, str(base_folder()), **dropouts)
     config._attn_implementation = "eager"  # on a CPU the fused kernel takes twice as long for short texts
     encoder = BertModel(config, add_pooling_layer=False)
     packaged = load_file(base_folder() / "model.safetensors")

@@ -1,0 +1,220 @@
+"""An endpoint's address and its secrets: which key goes where, and that none comes back in a message or a file."""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.helpers.score_helpers import responses, write
+from workbench.cli import main
+from workbench.judge import endpoint, render
+from workbench.judge.address import address, leads_to, shown
+from workbench.types import WorkbenchError
+
+KEY, PASSWORD = "sk-0123456789", "pa55-w0rd"
+PROMPT = render("outcome", question="Who?", answers=["Ada"], response="Ada.")
+
+
+class Judge(BaseHTTPRequestHandler):
+    """A judge that answers everything with its label, or refuses and repeats what it was sent, as debugging proxies do."""
+
+    authorized: ClassVar[list[str | None]] = []
+    status: ClassVar[int] = 200
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.authorized.append(self.headers.get("Authorization"))
+        completion = {"choices": [{"message": {"content": '{"label": "correct"}'}, "finish_reason": "stop"}]}
+        user, _, password = base64.b64decode((self.authorized[-1] or " ").split(" ")[1] + "==").partition(b":")
+        told = {"error": f"refused: {self.authorized[-1]} {user!r} {password!r} {PASSWORD}"}
+        body = json.dumps(completion if self.status == 200 else told).encode()
+        self.send_response(self.status)
+        if self.status == 308:
+            self.send_header("Location", f"http://ada:{PASSWORD}@127.0.0.1:9/v1?key={KEY}")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: Any) -> None: ...
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    for name in ("WORKBENCH_JUDGE_KEY", "OPENAI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    Judge.authorized, Judge.status = [], 200
+    found = ThreadingHTTPServer(("127.0.0.1", 0), Judge)
+    threading.Thread(target=found.serve_forever, daemon=True).start()
+    yield f"127.0.0.1:{found.server_port}"
+    found.shutdown()
+    found.server_close()
+
+
+def score(folder: Path, capsys: pytest.CaptureFixture[str], *options: str) -> tuple[int, str]:
+    """The exit code of `workbench score`, and all that it has said and written."""
+    folder.mkdir(exist_ok=True)
+    rows = [{**row, "response": "<answer>Ada.</answer>", "answers": ["Bo"]} for row in responses(2, thinking=False)]
+    source, out = write(folder / "in.jsonl", rows), folder / "out" / "f.jsonl"
+    command = ["--debug", "score", "--in", str(source), "--out", str(out), "--method", "truthrl", "--max-failed", "1", "--json"]
+    with pytest.raises(SystemExit) as stopped:
+        main([*command, "--model", "m", *options])
+    said = capsys.readouterr()
+    kept = [path.read_bytes().decode("utf-8", "replace") for path in folder.rglob("*") if path.is_file()]
+    return int(str(stopped.value.code or 0)), "".join((said.out, said.err, *kept))
+
+
+ADDRESSES = {  # what is given: where it is asked
+    "http://127.0.0.1:8000": "http://127.0.0.1:8000/v1/chat/completions",
+    "https://judge.example/v1/": "https://judge.example/v1/chat/completions",
+    "http://[::1]:8000/v1": "http://[::1]:8000/v1/chat/completions",
+    "https://ada:pa55-w0rd@judge.example:444": "https://judge.example:444/v1/chat/completions",
+    "https://ada@judge.example": "https://judge.example/v1/chat/completions",
+    "http://ada:pa55-w0rd@localhost/api/chat/completions": "http://localhost/api/chat/completions",
+}
+
+
+@pytest.mark.parametrize(("given_url", "asked"), ADDRESSES.items())
+def test_an_address_keeps_no_login(given_url: str, asked: str) -> None:
+    found = address(given_url)
+    assert found.url == asked and bool(found.headers) == ("ada" in given_url) and "ada" not in repr(found)
+
+
+def test_a_login_is_sent_as_it_is_meant() -> None:
+    sent = address("https://ada%40lab:p%2Fw%3A@judge.example").headers["Authorization"]
+    assert base64.b64decode(sent.removeprefix("Basic ")) == b"ada@lab:p/w:"
+    with pytest.raises(WorkbenchError, match="both a key and a user"):
+        address("https://ada:pa55-w0rd@judge.example", KEY)
+
+
+SECRET = st.text(st.sampled_from("SECRT%:/?#[]@ .") | st.characters(codec="utf-8"), min_size=1)
+
+
+@given(
+    SECRET,
+    st.sampled_from(["http://", "https://", "ftp://", "", "//", "HTTP://"]),
+    st.sampled_from(["h", "h:1/v1", "[::1]", "h:p"]),
+)
+def test_no_message_shows_what_stands_before_the_host(secret: str, scheme: str, host: str) -> None:
+    mark = f"~{secret}~"
+    for url in (
+        f"{scheme}ada~:{mark}@{host}",
+        f"{scheme}{mark}@{host}",
+        f"{scheme}{host}?key={mark}",
+        f"{scheme}{host}#{mark}",
+    ):
+        assert "~" not in shown(url)
+        try:
+            assert "~" not in repr(address(url))
+        except WorkbenchError as error:
+            assert "~" not in str(error)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.2:8000", "localhost:8000", "[::1]:8000"])
+def test_a_secret_goes_to_this_machine_as_it_is(host: str) -> None:
+    assert address(f"http://{host}", KEY).headers == {"Authorization": f"Bearer {KEY}"}
+
+
+HOSTS = [
+    "judge.example", "gpu-node:8000", "10.0.0.7", "192.168.1.5:8000", "localhost.example", "127.0.0.1.example", "127.1",
+    "0.0.0.0", "[2001:db8::1]", "api.openai.com",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_no_secret_goes_unencrypted_to_another_machine(host: str) -> None:
+    assert address(f"http://{host}").headers == {}
+    assert address(f"https://{host}", KEY).headers
+    for url, key in ((f"http://{host}", KEY), (f"http://ada:{PASSWORD}@{host}", None), (f"HTTP://ada@{host}/v1", None)):
+        with pytest.raises(WorkbenchError, match=r"unencrypted.*https") as raised:
+            endpoint(url, "m", key=key)
+        assert KEY not in str(raised.value) and PASSWORD not in str(raised.value) and "ada" not in str(raised.value)
+
+
+def test_a_known_host_is_known_by_its_whole_name() -> None:
+    assert leads_to("https://api.openai.com/v1", ("api.openai.com",)) and leads_to(
+        "https://API.openai.com:443", ("api.openai.com",)
+    )
+    for url in (
+        "http://api.openai.com", "https://api.openai.com.evil.example", "https://evil.example/api.openai.com",
+        "https://api.openai.com@evil.example", "https://evil.example?api.openai.com", "https://api.openai.com:8443", "https://[",
+        "",
+    ):  # fmt: skip
+        assert not leads_to(url, ("api.openai.com",)), url
+
+
+def test_the_key_of_a_service_goes_to_no_other_judge(
+    server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    code, _ = score(tmp_path / "a", capsys, "--judge", f"http://{server}/v1")
+    assert code == 0 and Judge.authorized and set(Judge.authorized) == {None}
+    monkeypatch.setenv("WORKBENCH_JUDGE_KEY", "sk-workbench")
+    Judge.authorized.clear()
+    code, told = score(tmp_path / "b", capsys, "--judge", f"http://{server}/v1")
+    assert code == 0 and set(Judge.authorized) == {"Bearer sk-workbench"} and "sk-workbench" not in told
+    Judge.authorized.clear()
+    code, told = score(tmp_path / "c", capsys, "--judge", f"http://{server}/v1", "--api-key-env", "OPENAI_API_KEY")
+    assert code == 0 and set(Judge.authorized) == {f"Bearer {KEY}"} and KEY not in told
+
+
+def test_which_variable_is_read_for_which_judge(monkeypatch: pytest.MonkeyPatch) -> None:
+    from workbench.score.setup import HOSTS, KEY, Options, _key
+
+    def key(url: str, name: str | None = None) -> str | None:
+        return _key(Options(Path("in"), Path("out"), judge=url, model="m", api_key_env=name))
+
+    assert set(HOSTS) == {"OPENAI_API_KEY"} and KEY == "WORKBENCH_JUDGE_KEY"
+    monkeypatch.delenv(KEY, raising=False)
+    monkeypatch.setenv("OPENAI_API_KEY", "openai")
+    assert key("https://api.openai.com/v1") == key("https://eu.api.openai.com") == "openai"
+    for url in (
+        "https://judge.example",
+        "http://api.openai.com/v1",
+        "http://127.0.0.1",
+        "https://api.openai.com@judge.example",
+    ):
+        assert key(url) is None
+        assert key(url, "OPENAI_API_KEY") == "openai"
+    monkeypatch.setenv(KEY, "ours")
+    assert key("https://api.openai.com/v1") == key("https://judge.example") == "ours"
+    assert key("https://ada:pa55-w0rd@judge.example") is None  # which says itself who asks
+
+
+def test_a_key_in_the_place_of_its_name_is_not_repeated(
+    server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code, told = score(tmp_path / "a", capsys, "--judge", f"http://{server}", "--api-key-env", KEY)
+    assert code == 2 and KEY not in told and "--api-key-env" in told and not Judge.authorized
+    monkeypatch.setenv("WORKBENCH_JUDGE_KEY", KEY)
+    code, told = score(tmp_path / "b", capsys, "--judge", "http://gpu-node:8000")
+    assert code == 2 and KEY not in told and "WORKBENCH_JUDGE_KEY" in told
+    code, told = score(tmp_path / "c", capsys, "--judge", "ada:pa55-w0rd@127.0.0.1:8000")
+    assert code == 2 and PASSWORD not in told and "http address" in told
+
+
+@pytest.mark.parametrize("status", [200, 308, 400, 401, 500])
+def test_a_password_reaches_no_file_and_no_message(
+    server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], status: int
+) -> None:
+    Judge.status = status
+    code, told = score(tmp_path, capsys, "--judge", f"http://ada:{PASSWORD}@{server}/v1")
+    token = base64.b64encode(f"ada:{PASSWORD}".encode()).decode()
+    assert set(Judge.authorized) == {f"Basic {token}"} and code == (0 if status == 200 else 3)
+    assert PASSWORD not in told and token not in told and f"ada:{PASSWORD}" not in told
+    reply = endpoint(f"http://{server}", "m", key=KEY, retries=0)([PROMPT])[0]
+    assert KEY not in repr(reply) and (reply.error is None) == (status == 200)
+
+
+def test_no_server_is_told_without_the_login() -> None:
+    judge = endpoint(f"http://ada:{PASSWORD}@127.0.0.1:9", "m", retries=0)
+    told = repr(judge([PROMPT])[0]) + repr(judge)
+    assert "127.0.0.1:9" in told and PASSWORD not in told and "ada" not in told

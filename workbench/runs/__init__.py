@@ -1,0 +1,1 @@
+"""Runs: what a run's folder holds, and which of its checkpoints is complete."""
