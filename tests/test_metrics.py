@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from workbench.metrics import compare_files, read_rows, report_file, rows_of, summarise
 from workbench.metrics.claims import Options, claim_terms, f1_at, factual_sentences, median_claims, penalty
 from workbench.metrics.report import Settings, compare, right_questions
-from workbench.metrics.rows import LABELS, Row, reduce_row
+from workbench.metrics.rows import Row, reduce_row
 from workbench.store import append_feedback
-from workbench.types import Claim, Failure, Feedback, Question, Response, Verdict, WorkbenchError
+from workbench.types import CLAIM_LABELS, Claim, Failure, Feedback, Question, Response, Verdict, WorkbenchError
 
 FAST: dict[str, Any] = {"resamples": 200}
 CLAIM_KEYS = ("correct", "incorrect", "factscore", "factscore_penalised", "precision", "fact_per_query", "fact_per_sentence")
@@ -386,7 +386,7 @@ def test_other_files_are_refused(line: str, tmp_path: Path) -> None:
 
 
 @settings(deadline=None)
-@given(st.lists(st.lists(st.sampled_from(LABELS), max_size=6), min_size=1, max_size=6))
+@given(st.lists(st.lists(st.sampled_from(CLAIM_LABELS), max_size=6), min_size=1, max_size=6))
 def test_shares_stay_shares(responses: list[list[str]]) -> None:
     rows = [
         Row(f"r{i}", f"q{i}", "scored" if labels else "no_claims", tuple(labels), tuple(range(len(labels))))

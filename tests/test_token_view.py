@@ -144,11 +144,10 @@ def test_checks_are_told_in_words():
 def test_every_name_has_words(example):
     """A label, a part of a reward or a method that the view has no words for would be shown as the code names it."""
     from workbench.token_view.payload import NAMES
-    from workbench.verify import OUTCOMES
+    from workbench.types import ASPECTS
 
     parts = {part for reward in example.rewards.values() for part in (*reward.parts, *(e.part for e in reward.events))}
-    labels = {verdict.label for verdict in example.verdicts} | set(OUTCOMES)
-    for name in parts | {label for label in labels if label}:
+    for name in parts.union(*ASPECTS.values()):
         assert re.search(rf"\b{name}: \[", script()), name
     assert set(NAMES) == set(METHODS)
 

@@ -12,16 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-LACKING = {
-    "no_gold": "no gold answer",
-    "no_checklist": "no checklist",
-    "no_verdict": "no verdict that the reward asks for",
-    "no_informativeness": "no informativeness",
-    "no_tokens": "no tokens",
-    "no_terms": "no term of the reward",
-    "not_extracted": "not read for claims",
-    "not_logged": "no number logged",
-}
+from workbench.types import LACKING
 
 
 def failures(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -22,7 +22,8 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from workbench.metrics.rows import SUPPORTED, Row
+from workbench.metrics.rows import Row
+from workbench.types import SUPPORTED
 
 Term = tuple[float, float]  # what a response adds to a metric's numerator and denominator
 

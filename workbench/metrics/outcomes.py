@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from workbench.types import Feedback
-from workbench.verify import OUTCOMES
+from workbench.types import OUTCOMES, Feedback
 
 if TYPE_CHECKING:
     import numpy as np

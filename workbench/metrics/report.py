@@ -13,7 +13,7 @@ from workbench.metrics.confidence import Ranked, ranked, restrict, risk_coverage
 from workbench.metrics.outcomes import RATES, RESAMPLES, WEIGHTS
 from workbench.metrics.preferences import read_preferences, wins
 from workbench.metrics.rows import STATES, Row, file_of, read_rows
-from workbench.types import WorkbenchError
+from workbench.types import OUTCOMES, WorkbenchError
 
 Terms = list[tuple[str, dict[str, tuple[float, float]]]]
 
@@ -186,7 +186,7 @@ def _sums(rows: Sequence[Row], settings: Settings, questions: set[str] | None = 
 def _terms(row: Row, settings: Settings, extracted: bool) -> dict[str, tuple[float, float]]:
     terms = dict(claim_terms(row, settings.options)) if extracted else {}
     if row.outcome is not None:
-        shares = [float(row.outcome == label) for label in ("correct", "uncertain", "incorrect")]
+        shares = [float(row.outcome == label) for label in OUTCOMES]
         w1, w2, w3 = settings.weights
         truthfulness = w1 * shares[0] + w2 * shares[1] - w3 * shares[2]
         terms |= {name: (value, 1.0) for name, value in zip(RATES, [*shares, truthfulness], strict=True)}

@@ -9,15 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from workbench.answers import final_answer, is_abstention
-from workbench.failures import LACKING, failed, judged
+from workbench.failures import failed, judged
 from workbench.jsonl import iter_rows
-from workbench.types import SCHEMA, Feedback, WorkbenchError
-from workbench.verify import OUTCOMES
+from workbench.types import CLAIM_LABELS, LACKING, OUTCOMES, REFUTED, SCHEMA, SECTIONS, SUPPORTED, Feedback, WorkbenchError
 
-SUPPORTED = ("correct", "hedged_correct")
-WRONG = ("hedged_wrong", "wrong")
-LABELS = (*SUPPORTED, "vague", *WRONG)
-SECTIONS = ("think", "answer", "body")
 STATES = ("scored", "no_claims", "abstained", "failed", "unverified", "not_judged")
 
 
@@ -58,7 +53,7 @@ class Row:
 
     @property
     def wrong(self) -> int:
-        return sum(label in WRONG for label in self.labels)
+        return sum(label in REFUTED for label in self.labels)
 
     @property
     def accuracy(self) -> float | None:
@@ -153,7 +148,7 @@ def _label(claim: Mapping[str, Any], position: int, verdicts: Sequence[Mapping[s
     target = _target(claim, position)
     found = next((v for v in verdicts if v["target"] == target and v.get("aspect", "fact") == "fact"), None)
     label = found.get("label") if found else claim.get("label")
-    if label in LABELS and not (found and found.get("error")):
+    if label in CLAIM_LABELS and not (found and found.get("error")):
         return str(label), False
     return None, label is not None or bool(found and found.get("error"))
 

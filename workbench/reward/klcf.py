@@ -7,9 +7,7 @@ from typing import Literal
 
 from workbench.reward.layout import well_formed
 from workbench.reward.verdicts import Table, claims, find, label, on_claim, probability, scored, total, unscored
-from workbench.types import Claim, Event, Feedback, Response, Reward, RewardFn
-
-ITEM_LABELS = ("consistent", "contradictory", "missing")
+from workbench.types import ITEM_LABELS, Claim, Event, Feedback, Response, Reward, RewardFn
 
 
 def klcf(

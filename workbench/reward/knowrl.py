@@ -6,9 +6,7 @@ from typing import Literal
 
 from workbench.reward.layout import well_formed
 from workbench.reward.verdicts import P_TRUE, Table, claims, find, label, on_claim, scored, total
-from workbench.types import Event, Feedback, Reward, RewardFn
-
-SUPPORTED = ("correct", "hedged_correct")
+from workbench.types import OUTCOMES, SUPPORTED, Event, Feedback, Reward, RewardFn
 
 
 def knowrl(
@@ -27,7 +25,7 @@ def knowrl(
     @scored
     def reward(feedback: Feedback, verdicts: Table) -> Reward:
         thought = claims(feedback, lambda claim: claim.section == "think")
-        outcome = label(find(verdicts, "outcome", None), ("correct", "uncertain", "incorrect"))
+        outcome = label(find(verdicts, "outcome", None), OUTCOMES)
         parts = {
             "format": form if well_formed(feedback.response.text) else -form,
             "correct": {"correct": correct, "uncertain": refusal, "incorrect": wrong}[outcome],

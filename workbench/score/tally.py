@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from workbench.failures import LACKING, failed, failures, lacking
-from workbench.types import Cost
+from workbench.failures import failed, failures, lacking
+from workbench.types import LACKING, Cost
 
 NAMED = 100  # failed rows that are kept with their reason
 

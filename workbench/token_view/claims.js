@@ -72,7 +72,7 @@ function matched(claim) {
 }
 
 function labelSelect(claim, edit) {
-  const now = labelOf(claim), known = ["correct", "hedged_correct", "vague", "hedged_wrong", "wrong"];
+  const now = labelOf(claim), known = CLAIM_LABELS;
   const names = known.includes(now) ? known : [now, ...known];
   const option = (name) => h("option", {value: name, selected: name === now, disabled: !known.includes(name)}, wordsOf(name));
   const style = `tv-select${claim.edited ? " tv-edited" : ""}`;

@@ -10,9 +10,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from workbench.failures import LACKING
 from workbench.token_view.payload import NAMES, as_json, payload
-from workbench.types import Feedback
+from workbench.types import CLAIM_LABELS, LACKING, Feedback
 
 HERE = Path(__file__).parent
 SCRIPTS = ("words.js", "token_view.js", "panels.js", "claims.js", "view.js")
@@ -32,7 +31,8 @@ body { margin: 0 auto; padding: 24px clamp(12px, 4vw, 40px); max-width: 1180px; 
 def script() -> str:
     """The functions of the view, `tokenView(root, options)` among them, as the text of one script without imports."""
     code = "\n".join((HERE / name).read_text(encoding="utf-8") for name in SCRIPTS)
-    return f"const NAMES = {as_json(NAMES)}, LACKING = {as_json(LACKING)};\n{code}"
+    declared = {"NAMES": NAMES, "LACKING": LACKING, "CLAIM_LABELS": CLAIM_LABELS}
+    return "".join(f"const {name} = {as_json(value)};\n" for name, value in declared.items()) + code
 
 
 @cache

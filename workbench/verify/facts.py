@@ -14,8 +14,6 @@ from workbench.verify.evidence import cite
 if TYPE_CHECKING:
     from workbench.knowledge import Search
 
-FACTS = ("correct", "hedged_correct", "vague", "hedged_wrong", "wrong")
-
 
 def facts(judge: Judge, search: Search | None = None, k: int = 5, informativeness: bool = True) -> Verify:
     """Aspect "fact": every claim is verified in a call of its own against its passages, and all claims of a response are

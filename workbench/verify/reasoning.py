@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from workbench.types import Checked, Claims, Judge, Response, Verdict, Verify
 from workbench.verify.ask import ask, name, read, split, total
 
-REASONING = ("good", "poor")
-
 
 def thinking(text: str) -> str:
     """The think sections of a response."""
