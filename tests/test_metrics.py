@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workbench.metrics import compare_files, read_rows, report_file, rows_of, summarise
+from workbench.metrics import compare_files, paired_difference, read_rows, report_file, rows_of, summarise
 from workbench.metrics.claims import Options, claim_terms, f1_at, factual_sentences, median_claims, penalty
 from workbench.metrics.report import Settings, compare, right_questions
 from workbench.metrics.rows import Row, reduce_row
@@ -254,6 +254,23 @@ def test_one_question_proves_nothing(tmp_path: Path) -> None:
     a, b = file(tmp_path / "a.jsonl", [stored("q", "cc")]), file(tmp_path / "b.jsonl", [stored("q", "ww")])
     found = compare_files(a, b, **FAST)["paired"]["factscore"]
     assert (found["diff"], found["p"]) == (1.0, 1.0)
+
+
+def run(labels: str) -> list[Feedback]:
+    """One response a question, with the outcomes of these letters."""
+    named = {"c": "correct", "u": "uncertain", "i": "incorrect"}
+    asked = [Question(f"q{number}", "?", ("!",)) for number in range(len(labels))]
+    verdicts = [Verdict("outcome", "answer", named[letter]) for letter in labels]
+    return [Feedback(Response(q.id, q, "!"), verdicts=(v,)) for q, v in zip(asked, verdicts, strict=True)]
+
+
+def test_one_paired_test_whether_of_runs_or_of_files() -> None:
+    """However often it is drawn, and with however many seeds, a question alone shows nothing; six alike give 2/2^6."""
+    assert paired_difference([run("c")], [run("i")])["p"] == 1.0
+    assert paired_difference([run("c")] * 3, [run("i")] * 3)["p"] == 1.0
+    assert paired_difference([run("c" * 6)], [run("i" * 6)])["p"] == 2 / 2**6
+    a, b = run("ccuicc"), run("cuiiuc")
+    assert paired_difference([a], [b]) == compare(rows_of(a), rows_of(b), Settings())["paired"]["truthfulness"]
 
 
 def test_a_file_of_refusals_alone_has_rates_of_claims(tmp_path: Path) -> None:
