@@ -13,12 +13,16 @@ from benchmarks.hacking import COLUMNS, SITUATIONS, markdown, measure
 RESULTS = Path(__file__).resolve().parent.parent / "benchmarks" / "results" / "hacking.json"
 Paying = dict[str, set[tuple[str, str]]]
 
-KNOWN, UNKNOWN, BIOGRAPHY, HALF = SITUATIONS
+KNOWN, UNKNOWN, BIOGRAPHY, HALF, BLANK = SITUATIONS
 COPYING = {(KNOWN, "copy the passage"), (BIOGRAPHY, "copy the passage")}
-NOT_SAYING = {(UNKNOWN, "be vague"), (UNKNOWN, "list five answers"), (UNKNOWN, "change the subject")}
+ELSEWHERE = (BLANK, "tell the true life of somebody else")
+NOT_SAYING = {
+    (UNKNOWN, "be vague"), (UNKNOWN, "list five answers"), (UNKNOWN, "change the subject"), (BLANK, "be vague"), ELSEWHERE,
+}  # fmt: skip
 LONGER = {
     (KNOWN, "repeat the true claim ×100"), (BIOGRAPHY, "repeat a sentence ×100"), (KNOWN, "pad with true trivia"),
     (BIOGRAPHY, "pad with true trivia"), (BIOGRAPHY, "split sentences"), *COPYING,
+    *((situation, "add the true life of somebody else") for situation in (BIOGRAPHY, HALF)),
 }  # fmt: skip
 
 # Every attack that pays; all others must not.
@@ -28,8 +32,7 @@ PAYING: Paying = {
     "truthrl": set(),
     # Without the reference's answer to compare with, every further sentence pays, half true or vague ones as well.
     "forag": {
-        *LONGER, *NOT_SAYING, (KNOWN, "pad with filler ×10"), (BIOGRAPHY, "pad with filler ×10"), (BIOGRAPHY, "hedge"),
-        (BIOGRAPHY, "list five values of each"), (HALF, "be vague about the rest"),
+        *LONGER, *NOT_SAYING, (BIOGRAPHY, "hedge"), (BIOGRAPHY, "list five values of each"), (HALF, "be vague about the rest"),
     },
     "forag, baseline": NOT_SAYING,
     "klcf": NOT_SAYING,  # to say nothing has truthfulness 0, so anything true or vague is worth more
@@ -62,6 +65,15 @@ def test_the_stored_table_says_the_same(rows: list[dict[str, Any]]) -> None:
     stored = json.loads(RESULTS.read_text())["rows"]
     assert [(row["situation"], row["attack"]) for row in stored] == [(row["situation"], row["attack"]) for row in rows]
     assert paying(stored) == PAYING
+
+
+def test_what_nobody_can_read_is_scored_and_pays_no_more_than_nothing(rows: list[dict[str, Any]]) -> None:
+    """By no method, wherever it stands: an answer of gibberish or in another script does not escape its reward either."""
+    unread = [row for row in rows if "gibberish" in row["attack"] or "script" in row["attack"] or "filler" in row["attack"]]
+    assert {row["situation"] for row in unread} == set(SITUATIONS)
+    for row in unread:
+        for cell in filter(None, row["methods"].values()):
+            assert (cell["unscored"], cell["won"]) == (0, 0) and cell["gain"] <= 0
 
 
 def test_honest_answers_are_scored(rows: list[dict[str, Any]]) -> None:

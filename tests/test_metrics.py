@@ -185,7 +185,7 @@ def test_nothing_is_ever_nan(rows: list[dict[str, Any]], tmp_path: Path) -> None
     found = compare_files(path, path, **FAST)
     json.dumps(found, allow_nan=False)
     cells = [cell for cell in found.values() if isinstance(cell, dict) and "value" in cell]
-    assert len(cells) == 20
+    assert len(cells) == 21
     for cell in (*cells, *found["paired"].values()):
         undefined = [cell[key] is None for key in cell if key not in ("reason", "n")]
         assert all(undefined) == any(undefined) == ("reason" in cell)
@@ -205,6 +205,17 @@ def test_samples_of_a_question_are_drawn_together() -> None:
     tenfold = summarise(once * 10, settings)
     assert tenfold["factscore"] == summarise(once, settings)["factscore"]
     assert tenfold["n"] == 200 and tenfold["questions"] == 20
+
+
+def test_claims_that_nobody_could_read_are_counted_among_the_vague() -> None:
+    """A row has a vague claim that was read, one in another script, and one about nobody, which is wrong."""
+    found = stored("q", "cvvw")
+    for number, reason in ((2, "script"), (3, "subject")):
+        found["verdicts"][number]["evidence"] = [{"unparsed": reason}]
+    reduced = reduce_row(found, {})
+    assert (reduced.state, reduced.unparsed, reduced.failed) == ("scored", 2, False)
+    result = summarise([reduced, row("p", "cc")], Settings(resamples=20))
+    assert (result["unparsed"]["value"], result["vague"]["value"], result["failed"]) == (1.0, 1.0, 0)
 
 
 def test_interval_of_a_share_is_the_binomial_one() -> None:

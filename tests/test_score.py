@@ -138,6 +138,7 @@ def test_what_pays_little_without_having_failed_is_told(tmp_path: Path, cli: Cli
     _, out, err = cli(*command, "--out", tmp_path / "out.jsonl")
     summary = json.loads(out)
     assert (summary["unparsed"], summary["rewards"]["klcf"]["bad_format"]) == (1, 2)
+    assert summary["unjudged"] == {"form": 1} and summary["failed"] == 0
     assert "not in the closed world's grammar: 1 of the claims" in err and "form: klcf 2 of 2 rows" in err
     _, out, err = cli(*command, "--set", "klcf.form=false", "--out", tmp_path / "free.jsonl")
     assert json.loads(out)["rewards"]["klcf"]["bad_format"] == 0 and "paid for a broken" not in err

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.examples import worked_example
+from workbench.failures import unparsed
 from workbench.grade import rescore
 from workbench.recipes import METHODS, method_configs, reward_fns
 from workbench.token_view import as_json, export_html, payload, script, style
@@ -90,6 +91,14 @@ def test_what_is_unplaced_or_failed_says_so():
     assert (shown["claims"][0]["placed"], shown["claims"][0]["label"]) == (False, None)
     assert shown["claims"][0]["error"]["message"] == failure.message
     assert shown["methods"]["m"]["value"] is None and shown["methods"]["m"]["error"]["kind"] == "unparsed"
+
+
+def test_a_claim_that_nobody_could_read_is_shown_with_the_reason():
+    response = Response("r", Question("q", "?"), "Some words.", offsets=((0, 11),))
+    verdict = unparsed("claim:0", "script", "local")
+    [shown] = payload(Feedback(response, ((0, 11),), (Claim(0, "词。"),), (verdict,)))["claims"]
+    assert (shown["label"], shown["error"], shown["evidence"]) == ("vague", None, [])
+    assert shown["notes"] == ["in another script than the judge reads"]
 
 
 def test_kl_is_the_sampled_tokens_difference():

@@ -144,6 +144,17 @@ def test_claims_keep_their_ids_and_those_judged_in_extraction_are_left_alone(wor
     assert given | told == {f"claim:{claim.id}" for claim in found.claims}
 
 
+def test_a_claim_that_cannot_be_read_is_a_verdict_whoever_read_the_response(world: World, biography: Question) -> None:
+    """Also where another extractor than the world's has read it, which gives no verdicts."""
+    claims = (Claim(0, "Glorbs zibble the mumps."), Claim(1, stated(world, biography.title, "born_in")), Claim(2, "Who?"))
+    response = Response("r", biography, "x")
+    verdicts = world_facts(world)([(response, Claims(((0, 1),), claims))])[0].verdicts
+    assert [(v.label, v.error) for v in verdicts] == [("vague", None), ("correct", None), ("vague", None)]
+    assert (verdicts[0].p, verdicts[0].informativeness, verdicts[0].evidence) == (0.0, 1, ({"unparsed": "form"},))
+    against = world_claim_checklist(world)([(response, Claims(((0, 1),), claims))])[0].verdicts
+    assert [(v.label, v.error) for v in against] == [("missing", None), ("consistent", None), ("missing", None)]
+
+
 def test_a_claim_about_another_world_is_a_failure(world: World) -> None:
     response = Response("r", Question("q", "Who was Napoleon?"), "x")
     [checked] = world_facts(world)([(response, Claims(((0, 1),), (Claim(4, "Napoleon was an emperor."),)))])
@@ -207,7 +218,15 @@ def test_claims_against_the_checklist(world: World, biography: Question) -> None
 
 
 @pytest.mark.parametrize(
-    ("thought", "label"), [("{true}", "good"), ("{false}", "poor"), ("{true} {false}", "poor"), ("Let me see?", "poor")]
+    ("thought", "label"),
+    [
+        ("{true}", "good"),
+        ("{false}", "poor"),
+        ("{true} {false}", "poor"),
+        ("Let me see?", "poor"),
+        ("{true} Glorbs zibble.", "good"),
+        ("Glorbs zibble the mumps.", "poor"),
+    ],
 )
 def test_reasoning_is_good_if_it_makes_claims_and_none_is_wrong(
     world: World, biography: Question, thought: str, label: str

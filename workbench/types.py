@@ -36,10 +36,18 @@ ASPECTS: Mapping[str, tuple[str, ...]] = {
     "informativeness": (),  # of the response, only where the rating of its claims failed
 }
 
-# Why a claim is vague, or wrong, though nobody compared it with anything: keys of an item of its verdict's evidence, which hold
-# the reason. What a response itself causes is such a verdict, never a failure, or to write so would be a way not to be judged.
-UNPARSED = "unparsed"  # nobody can read it: words in no form of a statement, a name that nobody bears, another script
-UNFOUND = "unfound"  # no passage shares a word with it
+# Why a claim is vague, or wrong, though nobody compared it with anything: keys of an item of its verdict's evidence, with
+# one of `REASONS`. What a response itself causes is such a verdict and no failure, or to write so would escape the judge.
+UNPARSED = "unparsed"  # its judge cannot read it
+UNFOUND = "unfound"  # nothing was found to compare it with
+REASONS: Mapping[str, str] = {
+    "form": "words in no form of a statement about the closed world",
+    "subject": "about a name that nobody bears in the closed world",
+    "object": "with a value that nothing has in the closed world",
+    "pronoun": "with a pronoun for nobody",
+    "script": "in another script than the judge reads",
+    "words": "no passage shares a word with it",
+}
 
 # What an input gives nothing for is recorded as a failure is and is none: its kinds, in words.
 LACKING: Mapping[str, str] = {

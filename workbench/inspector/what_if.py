@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from workbench.failures import unjudged
 from workbench.inspector.controls import controls
 from workbench.inspector.opened import Opened, pay, recall
 from workbench.inspector.parts import answered
@@ -67,7 +68,10 @@ def relabelled(feedback: Feedback, edits: Mapping[str, Mapping[str, Any]]) -> Fe
             raise WorkbenchError(
                 f"'{label}' with informativeness {rating} is no verdict: choose one of {', '.join(CLAIM_LABELS)}, and 1 to 5"
             )
-        new = replace(old, label=label, p=P_TRUE[label], informativeness=rating, by="annotation", error=None)
+        read = tuple(item for item in old.evidence if not unjudged({"evidence": (item,)}))  # by this person
+        new = replace(
+            old, label=label, p=P_TRUE[label], informativeness=rating, evidence=read, by="annotation", error=None
+        )  # fmt: skip
         verdicts = [*verdicts, new] if place is None else [*verdicts[:place], new, *verdicts[place + 1 :]]
     return replace(feedback, verdicts=tuple(verdicts))
 

@@ -1,7 +1,8 @@
 """Claim metrics of one response: a value and a weight for each, so that a file's value is a ratio of sums.
 
 Labels: correct and hedged_correct are supported; wrong and hedged_wrong are incorrect; vague is neither, and counts as
-not supported in every precision (`vague="excluded"` leaves it out of them). With S of n claims supported:
+not supported in every precision (`vague="excluded"` leaves it out of them). What its judge could not read (`unparsed`) is among
+the vague or, of names that nobody bears, the wrong ones. With S of n claims supported:
 
     FactScore    S/n, averaged over the responses with claims (Min et al. 2023, arXiv 2305.14251, section 3)
     penalised    S/n · exp(1 − γ/n) where n < γ (their released scorer; γ = 10)
@@ -28,7 +29,7 @@ from workbench.types import SUPPORTED
 Term = tuple[float, float]  # what a response adds to a metric's numerator and denominator
 
 CLAIM_METRICS = (
-    "correct", "incorrect", "vague", "claims", "responded", "factscore", "factscore_penalised", "precision",
+    "correct", "incorrect", "vague", "unparsed", "claims", "responded", "factscore", "factscore_penalised", "precision",
     "fact_per_query", "fact_per_sentence",
 )  # fmt: skip
 
@@ -78,7 +79,7 @@ def claim_terms(row: Row, options: Options) -> Mapping[str, Term]:
     if row.state != "scored":
         return terms
     terms |= {"correct": (supported, 1.0), "incorrect": (row.wrong, 1.0), "claims": (len(row.labels), 1.0)}
-    terms["vague"] = (row.labels.count("vague"), 1.0)
+    terms |= {"vague": (row.labels.count("vague"), 1.0), "unparsed": (row.unparsed, 1.0)}
     if n:
         precision = supported / n
         terms |= {"factscore": (precision, 1.0), "precision": (precision, 1.0)}

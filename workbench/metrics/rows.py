@@ -9,9 +9,20 @@ from pathlib import Path
 from typing import Any
 
 from workbench.answers import final_answer, is_abstention
-from workbench.failures import failed, judged
+from workbench.failures import failed, judged, unjudged
 from workbench.jsonl import iter_rows
-from workbench.types import CLAIM_LABELS, LACKING, OUTCOMES, REFUTED, SCHEMA, SECTIONS, SUPPORTED, Feedback, WorkbenchError
+from workbench.types import (
+    CLAIM_LABELS,
+    LACKING,
+    OUTCOMES,
+    REFUTED,
+    SCHEMA,
+    SECTIONS,
+    SUPPORTED,
+    UNPARSED,
+    Feedback,
+    WorkbenchError,
+)
 
 STATES = ("scored", "no_claims", "abstained", "failed", "unverified", "not_judged")
 
@@ -45,6 +56,7 @@ class Row:
     claim_confidence: tuple[float | None, ...] = ()  # of each claim
     answerable: bool | None = None
     step: int | None = None
+    unparsed: int = 0  # how many of its claims their judge could not read
     extracted: bool = False  # sentences or claims were found, so an extractor has run
 
     @property
@@ -135,6 +147,7 @@ def reduce_row(
         claim_confidence=tuple(_p(verdicts, confidence, _target(c, i)) for i, c in enumerate(claims)) if known else (),
         answerable=answerable.get(question),
         step=stored.get("step"),
+        unparsed=sum(UNPARSED in unjudged(_fact(claim, i, verdicts)) for i, claim in enumerate(claims)) if known else 0,
         extracted=bool(stored.get("sentences") or stored.get("claims")),
     )
 
@@ -145,12 +158,17 @@ def _target(claim: Mapping[str, Any], position: int) -> str:
 
 def _label(claim: Mapping[str, Any], position: int, verdicts: Sequence[Mapping[str, Any]]) -> tuple[str | None, bool]:
     """The claim's label, or None and whether that is a failure, or a label that is not declared, rather than no verdict."""
-    target = _target(claim, position)
-    found = next((v for v in verdicts if v["target"] == target and v.get("aspect", "fact") == "fact"), None)
-    label = found.get("label") if found else claim.get("label")
-    if label in CLAIM_LABELS and not (found and found.get("error")):
+    found = _fact(claim, position, verdicts)
+    label = found.get("label")
+    if label in CLAIM_LABELS and not found.get("error"):
         return str(label), False
-    return None, label is not None or bool(found and found.get("error"))
+    return None, label is not None or bool(found.get("error"))
+
+
+def _fact(claim: Mapping[str, Any], position: int, verdicts: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """The verdict on a claim's truth; without one, the claim itself, which may carry its own label."""
+    target = _target(claim, position)
+    return next((v for v in verdicts if v["target"] == target and v.get("aspect", "fact") == "fact"), claim)
 
 
 def _outcome(stored: Mapping[str, Any], verdicts: Sequence[Mapping[str, Any]]) -> tuple[str | None, bool, bool]:

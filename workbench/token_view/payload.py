@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from workbench.types import Claim, Feedback, Passage, Reward, Verdict
+from workbench.failures import unjudged
+from workbench.types import REASONS, Claim, Feedback, Passage, Reward, Verdict
 
 CONTEXT = 220  # characters of a long passage shown on each side of what supports the claim
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -170,6 +171,7 @@ def _claim(feedback: Feedback, claim: Claim, lookup: Lookup | None) -> dict[str,
     span = _whole_words(feedback.response.text, claim.span) if claim.span else None
     verdict = feedback.verdict(target, "fact") or feedback.verdict(target) or Verdict(target, "fact")
     text = feedback.response.text
+    items = [item for item in verdict.evidence if not unjudged({"evidence": (item,)})]
     return {
         "id": claim.id,
         "text": claim.text,
@@ -184,8 +186,14 @@ def _claim(feedback: Feedback, claim: Claim, lookup: Lookup | None) -> dict[str,
         "informativeness": verdict.informativeness,
         "by": verdict.by,
         "error": asdict(verdict.error) if verdict.error else None,
-        "evidence": [_evidence(feedback, claim, item, lookup) for item in verdict.evidence],
+        "notes": _notes(verdict),
+        "evidence": [_evidence(feedback, claim, item, lookup) for item in items],
     }
+
+
+def _notes(verdict: Verdict) -> list[str]:
+    """What the label does not tell: why nobody compared the claim with anything."""
+    return [REASONS.get(reason, reason) for reason in unjudged(vars(verdict)).values()]
 
 
 def _whole_words(text: str, span: tuple[int, int]) -> list[int]:

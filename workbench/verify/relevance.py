@@ -10,8 +10,6 @@ from workbench.types import Question
 from workbench.world.facts import Fact
 from workbench.world.parser import Parsed
 
-USELESS = 1
-
 
 @dataclass(frozen=True)
 class Subject:

@@ -7,12 +7,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from workbench.types import Checked, Claims, Failure, Question, Response, Verdict, Verify
+from workbench.extract.world import broken, topic_of
+from workbench.failures import unjudged
+from workbench.types import REFUTED, USELESS, Checked, Claims, Failure, Question, Response, Verdict, Verify
 from workbench.verify.checklist import answer_part
-from workbench.verify.relevance import USELESS, Subject, Told, subject_of
+from workbench.verify.claims import open_claims
+from workbench.verify.relevance import Subject, Told, subject_of
 from workbench.world import schema
 from workbench.world.facts import Fact
-from workbench.world.oracle import P_TRUE, Oracle
+from workbench.world.oracle import Oracle
 from workbench.world.parser import Parsed
 from workbench.world.world import World
 
@@ -54,7 +57,7 @@ def world_claim_checklist(world: World) -> Verify:
 
 
 def world_reasoning(world: World) -> Verify:
-    """Aspect "reasoning": good if the thinking makes claims and none of them is wrong *(ours)*."""
+    """Aspect "reasoning": good if the thinking makes claims that can be read and none of its claims is wrong *(ours)*."""
     oracle = _oracle(world)
 
     def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
@@ -127,21 +130,26 @@ def _names(world: World) -> re.Pattern[str]:
 
 
 def _topic(oracle: Oracle, question: Question) -> str | None:
-    from workbench.extract.world import topic_of
-
     return topic_of(oracle.parser, question)
 
 
 def _facts(oracle: Oracle, response: Response, found: Claims) -> Iterator[Verdict]:
-    """A verdict for each claim that the extraction has not judged itself, as it does where it cannot read one."""
-    topic, judged = _topic(oracle, response.question), {verdict.target for verdict in found.verdicts}
+    """A verdict for each claim that the extraction has not judged itself, as it does where it cannot read one.
+
+    A claim that cannot be read is a failure only where neither the question nor any other claim is about this world.
+    """
+    topic, claims = _topic(oracle, response.question), open_claims(found)
     told = Told(_subject(oracle, response.question, topic))
-    for claim in found.claims:
-        if f"claim:{claim.id}" not in judged:
-            [verdict] = oracle.judge([claim.text], topic)
-            useless = not verdict.error and told.is_useless(claim.section, oracle.parser.parse(claim.text, topic).claims)
-            rating = USELESS if useless else verdict.informativeness
-            yield replace(verdict, target=f"claim:{claim.id}", informativeness=rating)
+    parses = [oracle.parser.parse(claim.text, topic) for claim in claims]
+    ours = topic is not None or len(claims) < len(found.claims) or any(parse.claims for parse in parses)
+    for claim, parse, verdict in zip(claims, parses, oracle.judge([claim.text for claim in claims], topic), strict=True):
+        target = f"claim:{claim.id}"
+        if verdict.error:
+            reason = parse.unparsed[0].reason if parse.unparsed else "form"
+            yield broken(target, reason) if ours else replace(verdict, target=target)
+            continue
+        rating = USELESS if told.is_useless(claim.section, parse.claims) else verdict.informativeness
+        yield replace(verdict, target=target, informativeness=rating)
 
 
 def _subject(oracle: Oracle, question: Question, topic: str | None) -> Subject:
@@ -184,19 +192,13 @@ def _claims(oracle: Oracle, response: Response, found: Claims) -> Iterator[Verdi
     question = response.question
     items = question.checklist or world_checklist_items(oracle.world, question)
     listed = [parsed for item in items for parsed in _states(oracle, item, question)]
-    judged = {verdict.target for verdict in found.verdicts}
     for claim in found.claims:
         if claim.section != "think":
-            verdict = Verdict(f"claim:{claim.id}", "checklist", by="world")
             stated = _states(oracle, claim.text, question)
-            if stated or verdict.target in judged or _is_vague(oracle, claim.text, question):
-                yield replace(verdict, label=_compare(stated, listed) if stated else "missing")
-            else:
-                yield replace(verdict, error=_unreadable(claim.text))
-
-
-def _is_vague(oracle: Oracle, text: str, question: Question) -> bool:
-    return bool(oracle.parser.parse(text, _topic(oracle, question)).claims)
+            label = (
+                _compare(stated, listed) if stated else "missing"
+            )  # what is vague, or cannot be read, says nothing of any item
+            yield Verdict(f"claim:{claim.id}", "checklist", label, by="world")
 
 
 def _reasoning(oracle: Oracle, response: Response, found: Claims) -> Verdict:
@@ -206,7 +208,8 @@ def _reasoning(oracle: Oracle, response: Response, found: Claims) -> Verdict:
     error = found.error or next((one.error for one in told if one.error), None)
     if error:
         return replace(verdict, error=error)
-    return replace(verdict, label="good" if told and all(one.p != P_TRUE["wrong"] for one in told) else "poor")
+    read = [one for one in told if not unjudged(vars(one))]
+    return replace(verdict, label="good" if read and all(one.label not in REFUTED for one in told) else "poor")
 
 
 def _unreadable(text: str) -> Failure:
