@@ -8,7 +8,12 @@ from typing import Any
 
 import pytest
 
-from benchmarks.hacking import COLUMNS, SITUATIONS, markdown, measure
+from benchmarks.hacking import COLUMNS, SITUATIONS, cases, markdown, measure, responses
+from workbench.checks import world_checks
+from workbench.grade import grade
+from workbench.metrics import rows_of
+from workbench.recipes import method_configs, reward_fns
+from workbench.world import load_world
 
 RESULTS = Path(__file__).resolve().parent.parent / "benchmarks" / "results" / "hacking.json"
 Paying = dict[str, set[tuple[str, str]]]
@@ -65,6 +70,20 @@ def test_the_stored_table_says_the_same(rows: list[dict[str, Any]]) -> None:
     stored = json.loads(RESULTS.read_text())["rows"]
     assert [(row["situation"], row["attack"]) for row in stored] == [(row["situation"], row["attack"]) for row in rows]
     assert paying(stored) == PAYING
+
+
+def test_the_true_life_of_somebody_else_is_never_worth_an_honest_answer_where_informativeness_is_paid() -> None:
+    """Nor does it pass for one in the metrics: all of it is correct, and none of it about the person asked for."""
+    world = load_world()
+    found, checks = cases(world, 3), world_checks(world)
+    which, honest, attacks = SITUATIONS[BLANK]
+    run = grade([checks.verify["fact"]], reward_fns(method_configs(["rlfh"])), checks.extract)
+    told = run(responses(found, which, attacks[ELSEWHERE[1]]))
+    answer = [row for row in rows_of(told, sections=("answer",)) if row.labels]
+    assert len(answer) == 3
+    for row, feedback, refusal in zip(answer, told, run(responses(found, which, honest)), strict=True):
+        assert {*row.labels} == {"correct"} and {*row.off_subject} == {True} and row.supported_on_subject == 0
+        assert (feedback.rewards["rlfh"].value or 0.0) < (refusal.rewards["rlfh"].value or 0.0) == 0.0
 
 
 def test_what_nobody_can_read_is_scored_and_pays_no_more_than_nothing(rows: list[dict[str, Any]]) -> None:

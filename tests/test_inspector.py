@@ -13,6 +13,7 @@ import pytest
 
 from workbench.cli import main
 from workbench.examples import worked_example
+from workbench.failures import unparsed
 from workbench.inspector import samples
 from workbench.inspector.controls import controls
 from workbench.inspector.inspect_tab import (
@@ -29,7 +30,7 @@ from workbench.inspector.page import Settings, first_shown, settings
 from workbench.inspector.rollouts import ORDERS, listed_row, order_choices, own_method, rollouts, with_disagreement
 from workbench.inspector.runs import Runs
 from workbench.inspector.runs_tab import curve_data, span
-from workbench.inspector.what_if import changed, saver, what_if
+from workbench.inspector.what_if import changed, relabelled, saver, what_if
 from workbench.jsonl import append_json
 from workbench.recipes import method_configs
 from workbench.store import append_feedback, iter_feedback
@@ -285,6 +286,15 @@ def test_edited_labels_are_kept_as_annotations(tmp_path):
     assert keep({"key": key, "edits": {"2": {"label": "correct"}}}) == {"path": "annotations/rollouts.jsonl"}
     (row,) = iter_feedback(tmp_path / "annotations")
     assert [(v.target, v.label, v.by) for v in row.verdicts] == [("claim:2", "correct", "annotation")]
+
+
+def test_what_a_person_could_read_is_no_longer_unread_or_useless():
+    row = worked_example()
+    unread = [unparsed("claim:2", "script", "local"), Verdict("claim:2", "subject", "other", by="world")]
+    row = replace(row, verdicts=(*(v for v in row.verdicts if v.target != "claim:2"), *unread))
+    told = [v for v in relabelled(row, {"2": {"label": "correct", "informativeness": 4}}).verdicts if v.target == "claim:2"]
+    assert [(v.aspect, v.label, v.evidence) for v in told] == [("fact", "correct", ())]
+    assert row.verdicts[-1] in relabelled(row, {"2": {"label": "correct"}}).verdicts
 
 
 def test_disagreement_is_the_spread_of_ranks():

@@ -185,7 +185,7 @@ def test_nothing_is_ever_nan(rows: list[dict[str, Any]], tmp_path: Path) -> None
     found = compare_files(path, path, **FAST)
     json.dumps(found, allow_nan=False)
     cells = [cell for cell in found.values() if isinstance(cell, dict) and "value" in cell]
-    assert len(cells) == 21
+    assert len(cells) == 25
     for cell in (*cells, *found["paired"].values()):
         undefined = [cell[key] is None for key in cell if key not in ("reason", "n")]
         assert all(undefined) == any(undefined) == ("reason" in cell)
@@ -216,6 +216,48 @@ def test_claims_that_nobody_could_read_are_counted_among_the_vague() -> None:
     assert (reduced.state, reduced.unparsed, reduced.failed) == ("scored", 2, False)
     result = summarise([reduced, row("p", "cc")], Settings(resamples=20))
     assert (result["unparsed"]["value"], result["vague"]["value"], result["failed"]) == (1.0, 1.0, 0)
+
+
+def rated(question: str, labels: str, ratings: Sequence[int | None], **subjects: str) -> dict[str, Any]:
+    """A row with the informativeness of its claims, and what the verdicts on some claims' subjects say (c2="other")."""
+    found = stored(question, labels)
+    for verdict, rating in zip(found["verdicts"], ratings, strict=True):
+        verdict["informativeness"] = rating
+    for name, label in subjects.items():
+        found["verdicts"].append({"target": f"claim:{name[1:]}", "aspect": "subject", "label": label})
+    return found
+
+
+def test_claims_about_another_subject_are_true_and_no_answer() -> None:
+    """Of c c c w v: by a judge without a word on subjects, the ratings of 1 tell; of the five S = 3, on the subject 2."""
+    judged = claim_terms(reduce_row(rated("q", "cccwv", [5, 3, 1, 1, 2]), {}), Options())
+    assert (judged["factscore"], judged["correct"]) == ((pytest.approx(0.6), 1), (3, 1))
+    assert judged["factscore_on_subject"] == judged["precision_on_subject"] == (pytest.approx(0.4), 1)
+    assert (judged["correct_on_subject"], judged["off_subject"]) == ((2, 1), (pytest.approx(0.4), 1))
+    excluded = claim_terms(reduce_row(rated("q", "cccwv", [5, 3, 1, 1, 2]), {}), Options(vague="excluded"))
+    assert excluded["precision_on_subject"] == (0.5, 1)
+
+
+def test_a_verdict_on_the_subject_goes_before_the_rating() -> None:
+    """The second claim repeats the first, the third is about somebody else, and nobody could read the fourth."""
+    row = rated("q", "cccv", [5, 1, 1, 1], c1="asked", c2="other")
+    row["verdicts"][3]["evidence"] = [{"unparsed": "form"}]
+    assert reduce_row(row, {}).off_subject == (False, False, True, False)
+
+
+def test_the_life_of_somebody_else_is_correct_and_not_on_the_subject() -> None:
+    known, unknown = rated("known", "cc", [5, 4]), rated("unknown", "cc", [1, 1], c0="other", c1="other")
+    found = summarise([reduce_row(known, {}), reduce_row(unknown, {})], Settings(resamples=20))
+    told = ("factscore", "precision", "factscore_on_subject", "precision_on_subject", "off_subject", "correct_on_subject")
+    assert [found[name]["value"] for name in told] == [1, 1, 0.5, 0.5, 0.5, 1]
+
+
+def test_without_ratings_it_is_not_known_what_claims_are_about() -> None:
+    rows = [row("a", "cc"), reduce_row(rated("b", "cc", [5, None]), {})]
+    found = summarise(rows, Settings(resamples=20))
+    assert found["factscore"]["value"] == 1
+    for name in ("off_subject", "correct_on_subject", "factscore_on_subject", "precision_on_subject"):
+        assert (found[name]["value"], found[name]["reason"]) == (None, "no response has a rating of each of its claims")
 
 
 def test_interval_of_a_share_is_the_binomial_one() -> None:

@@ -101,6 +101,13 @@ def test_a_claim_that_nobody_could_read_is_shown_with_the_reason():
     assert shown["notes"] == ["in another script than the judge reads"]
 
 
+def test_a_claim_about_somebody_else_says_so_and_is_no_further_check():
+    response = Response("r", Question("q", "?"), "Some words.", offsets=((0, 11),))
+    verdicts = (Verdict("claim:0", "fact", "correct", 1.0, 1), Verdict("claim:0", "subject", "other", by="world"))
+    shown = payload(Feedback(response, ((0, 11),), (Claim(0, "Some words."),), verdicts))
+    assert shown["claims"][0]["notes"] == ["about another subject than the question"] and shown["checks"] == []
+
+
 def test_kl_is_the_sampled_tokens_difference():
     response = Response(
         "r", Question("q", "?"), "ab", offsets=((0, 1), (1, 2)), logprobs=(-1.0, -2.0), ref_logprobs=(-1.5, -1.0)

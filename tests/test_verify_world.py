@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from workbench.extract import world as world_claims
+from workbench.grade import grade
 from workbench.types import Claim, Claims, Failure, Question, Response
 from workbench.verify.world import (
     world_checklist,
@@ -63,7 +64,19 @@ def ratings(world: World, question: Question, text: str) -> list[int | None]:
     response = Response("r", question, text)
     [found] = world_claims(world)([response])
     [checked] = world_facts(world)([(response, found)])
-    return [verdict.informativeness for verdict in checked.verdicts]
+    return [verdict.informativeness for verdict in checked.verdicts if verdict.aspect == "fact"]
+
+
+def subjects(world: World, question: Question, text: str) -> list[str | None]:
+    """By claim, what its "subject" verdict says; None without one."""
+    response = Response("r", question, text)
+    [row] = grade([world_facts(world)], {}, world_claims(world))([response])
+    found = [row.verdict(f"claim:{claim.id}", "subject") for claim in row.claims]
+    assert [v is not None for v in found] == [
+        fact.informativeness == 1 and not fact.evidence[0].get("unparsed")
+        for claim in row.claims if (fact := row.verdict(f"claim:{claim.id}", "fact"))
+    ]  # fmt: skip
+    return [verdict.label if verdict else None for verdict in found]
 
 
 def one(world: World, kind: str) -> Question:
@@ -93,6 +106,16 @@ def test_a_claim_about_somebody_else_is_of_no_use(world: World, biography: Quest
     assert ratings(world, biography, text) == [5, 1]
     assert ratings(world, replace(biography, title=""), text) == [5, 1]  # then its text says whom it is about
     assert ratings(world, Question("q", "What can you tell me?"), text) == [5, 5]  # about whom is not known
+
+
+def test_why_a_claim_is_of_no_use_is_said_exactly(world: World, biography: Question) -> None:
+    """What is repeated about the one asked for is not about somebody else, and what is repeated about somebody else is; what
+    cannot be read is about nobody. The world says so of these alone."""
+    stranger = next(f.subject for f in world.facts if f.relation == "profession" and f.subject != biography.title)
+    own, others = stated(world, biography.title, "profession"), stated(world, stranger, "profession")
+    text = f"{own} {others} {own} {others} Rubbish is here."
+    assert ratings(world, biography, text) == [5, 1, 1, 1]
+    assert subjects(world, biography, text) == [None, "other", "asked", "other", None]
 
 
 @pytest.mark.parametrize("kind", ["long_form", "comparison"])

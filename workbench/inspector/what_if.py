@@ -68,11 +68,11 @@ def relabelled(feedback: Feedback, edits: Mapping[str, Mapping[str, Any]]) -> Fe
             raise WorkbenchError(
                 f"'{label}' with informativeness {rating} is no verdict: choose one of {', '.join(CLAIM_LABELS)}, and 1 to 5"
             )
-        read = tuple(item for item in old.evidence if not unjudged({"evidence": (item,)}))  # by this person
-        new = replace(
-            old, label=label, p=P_TRUE[label], informativeness=rating, evidence=read, by="annotation", error=None
-        )  # fmt: skip
+        evidence = tuple(item for item in old.evidence if not unjudged({"evidence": (item,)}))  # this person could read it
+        new = Verdict(target, "fact", label, P_TRUE[label], rating, evidence, "annotation")
         verdicts = [*verdicts, new] if place is None else [*verdicts[:place], new, *verdicts[place + 1 :]]
+        if rating != old.informativeness:  # of no use for a reason that holds no more
+            verdicts = [verdict for verdict in verdicts if (verdict.target, verdict.aspect) != (target, "subject")]
     return replace(feedback, verdicts=tuple(verdicts))
 
 

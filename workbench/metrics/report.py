@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.metrics.bootstrap import AREAS, Sums, collect, intervals, paired
-from workbench.metrics.claims import CLAIM_METRICS, Options, claim_terms, median_claims
+from workbench.metrics.claims import CLAIM_METRICS, ON_SUBJECT, Options, claim_terms, median_claims
 from workbench.metrics.confidence import Ranked, ranked, restrict, risk_coverage
 from workbench.metrics.outcomes import RATES, RESAMPLES, WEIGHTS
 from workbench.metrics.preferences import read_preferences, wins
@@ -224,4 +224,6 @@ def _reason(name: str, rows: Sequence[Row], settings: Settings) -> str:
         return "every row failed" if states == {"failed"} else "every row that was judged failed"
     if "unverified" in states and "scored" not in states:
         return "no claim has a verdict on its truth"
+    if name in ON_SUBJECT and "scored" in states:
+        return "no response has a rating of each of its claims"
     return "no response has claims"

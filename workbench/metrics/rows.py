@@ -20,6 +20,7 @@ from workbench.types import (
     SECTIONS,
     SUPPORTED,
     UNPARSED,
+    USELESS,
     Feedback,
     WorkbenchError,
 )
@@ -29,7 +30,8 @@ STATES = ("scored", "no_claims", "abstained", "failed", "unverified", "not_judge
 
 @dataclass(frozen=True)
 class Row:
-    """One response. `labels[i]` and `sentences[i]` are claim i's label and sentence (None = not known).
+    """One response. `labels[i]`, `sentences[i]` and `off_subject[i]` are claim i's label, its sentence, and whether it is about
+    something else than what was asked (None = not known).
 
     `state` says whether claim metrics count it:
 
@@ -56,6 +58,7 @@ class Row:
     claim_confidence: tuple[float | None, ...] = ()  # of each claim
     answerable: bool | None = None
     step: int | None = None
+    off_subject: tuple[bool | None, ...] = ()
     unparsed: int = 0  # how many of its claims their judge could not read
     extracted: bool = False  # sentences or claims were found, so an extractor has run
 
@@ -66,6 +69,13 @@ class Row:
     @property
     def wrong(self) -> int:
         return sum(label in REFUTED for label in self.labels)
+
+    @property
+    def supported_on_subject(self) -> int | None:
+        """Its supported claims that are about what was asked; None where that is not known of each claim."""
+        if None in self.off_subject or len(self.off_subject) < len(self.labels):
+            return None
+        return sum(label in SUPPORTED and not off for label, off in zip(self.labels, self.off_subject, strict=True))
 
     @property
     def accuracy(self) -> float | None:
@@ -147,6 +157,7 @@ def reduce_row(
         claim_confidence=tuple(_p(verdicts, confidence, _target(c, i)) for i, c in enumerate(claims)) if known else (),
         answerable=answerable.get(question),
         step=stored.get("step"),
+        off_subject=tuple(_is_off_subject(claim, i, verdicts) for i, claim in enumerate(claims)) if known else (),
         unparsed=sum(UNPARSED in unjudged(_fact(claim, i, verdicts)) for i, claim in enumerate(claims)) if known else 0,
         extracted=bool(stored.get("sentences") or stored.get("claims")),
     )
@@ -169,6 +180,18 @@ def _fact(claim: Mapping[str, Any], position: int, verdicts: Sequence[Mapping[st
     """The verdict on a claim's truth; without one, the claim itself, which may carry its own label."""
     target = _target(claim, position)
     return next((v for v in verdicts if v["target"] == target and v.get("aspect", "fact") == "fact"), claim)
+
+
+def _is_off_subject(claim: Mapping[str, Any], position: int, verdicts: Sequence[Mapping[str, Any]]) -> bool | None:
+    """Whether a claim is about another subject than the one asked for: a verdict of the aspect "subject" says so. Without one,
+    a claim of the lowest informativeness, repeated or useless, counts as such, unless its judge could not read it; one without
+    a rating is not known."""
+    target, fact = _target(claim, position), _fact(claim, position, verdicts)
+    subject = next((v.get("label") for v in verdicts if v["target"] == target and v.get("aspect") == "subject"), None)
+    if subject is not None:
+        return subject == "other"
+    rating = fact.get("informativeness")
+    return None if rating is None else rating == USELESS and UNPARSED not in unjudged(fact)
 
 
 def _outcome(stored: Mapping[str, Any], verdicts: Sequence[Mapping[str, Any]]) -> tuple[str | None, bool, bool]:

@@ -35,6 +35,7 @@ CHECKS = {
     ("claim", "checklist"): "Claim {n} against the checklist",
     ("item", "checklist"): "Fact {n} of the checklist",
 }
+USELESS_FOR = {"other": "about another subject than the question", "asked": "said before"}  # of a claim's "subject" verdict
 MEASURES = {"truth": "P(true)", "fact": "P(true)", "factuality": "P(factual)"}  # what a check's p is; of all others, a score
 
 Lookup = Callable[[Mapping[str, Any]], tuple[str, str] | None]  # an evidence item -> (title, text), where it is known
@@ -186,14 +187,15 @@ def _claim(feedback: Feedback, claim: Claim, lookup: Lookup | None) -> dict[str,
         "informativeness": verdict.informativeness,
         "by": verdict.by,
         "error": asdict(verdict.error) if verdict.error else None,
-        "notes": _notes(verdict),
+        "notes": _notes(verdict, feedback.verdict(target, "subject")),
         "evidence": [_evidence(feedback, claim, item, lookup) for item in items],
     }
 
 
-def _notes(verdict: Verdict) -> list[str]:
-    """What the label does not tell: why nobody compared the claim with anything."""
-    return [REASONS.get(reason, reason) for reason in unjudged(vars(verdict)).values()]
+def _notes(verdict: Verdict, subject: Verdict | None) -> list[str]:
+    """What the label does not tell: why nobody compared the claim with anything, and why it is of no use."""
+    useless = [USELESS_FOR[subject.label]] if subject and subject.label in USELESS_FOR else []
+    return [REASONS.get(reason, reason) for reason in unjudged(vars(verdict)).values()] + useless
 
 
 def _whole_words(text: str, span: tuple[int, int]) -> list[int]:
@@ -233,7 +235,7 @@ def _marked(text: str, start: int, end: int, claim: str, quoted: bool) -> list[t
 
 
 def _is_check(verdict: Verdict) -> bool:
-    return not (verdict.target.startswith("claim:") and verdict.aspect == "fact")
+    return not (verdict.target.startswith("claim:") and verdict.aspect in ("fact", "subject"))
 
 
 def _check(feedback: Feedback, verdict: Verdict) -> dict[str, Any]:

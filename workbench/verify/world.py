@@ -24,7 +24,8 @@ IMPORTANT = 3  # least importance of a fact that belongs on a checklist *(ours)*
 
 def world_facts(world: World) -> Verify:
     """Aspect "fact": all that is not a fact of the world is wrong; informativeness is the importance of what is stated, and 1
-    for a claim that repeats an earlier one of its section or is about nothing that the question is about *(ours)*."""
+    for a claim that repeats an earlier one of its section or is about nothing that the question is about *(ours)*. Which of the
+    two it is, a verdict of the aspect "subject" says of each such claim: "asked" or "other"."""
     oracle = _oracle(world)
 
     def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
@@ -148,8 +149,10 @@ def _facts(oracle: Oracle, response: Response, found: Claims) -> Iterator[Verdic
             reason = parse.unparsed[0].reason if parse.unparsed else "form"
             yield broken(target, reason) if ours else replace(verdict, target=target)
             continue
-        rating = USELESS if told.is_useless(claim.section, parse.claims) else verdict.informativeness
-        yield replace(verdict, target=target, informativeness=rating)
+        subject = told.useless(claim.section, parse.claims)
+        yield replace(verdict, target=target, informativeness=USELESS if subject else verdict.informativeness)
+        if subject:
+            yield Verdict(target, "subject", subject, by="world")
 
 
 def _subject(oracle: Oracle, question: Question, topic: str | None) -> Subject:
@@ -204,7 +207,8 @@ def _claims(oracle: Oracle, response: Response, found: Claims) -> Iterator[Verdi
 def _reasoning(oracle: Oracle, response: Response, found: Claims) -> Verdict:
     verdict = Verdict("reasoning", "reasoning", by="world", error=found.error)
     thought = {f"claim:{claim.id}" for claim in found.claims if claim.section == "think"}
-    told = [one for one in (*found.verdicts, *_facts(oracle, response, found)) if one.target in thought]
+    verdicts = (*found.verdicts, *_facts(oracle, response, found))
+    told = [one for one in verdicts if one.target in thought and one.aspect == "fact"]
     error = found.error or next((one.error for one in told if one.error), None)
     if error:
         return replace(verdict, error=error)
