@@ -33,8 +33,8 @@ from workbench.inspector.runs_tab import curve_data, span
 from workbench.inspector.what_if import changed, relabelled, saver, what_if
 from workbench.jsonl import append_json
 from workbench.recipes import method_configs
-from workbench.store import append_feedback, iter_feedback
-from workbench.types import Failure, Feedback, Reward, Verdict, WorkbenchError
+from workbench.store import Store, append_feedback, iter_feedback
+from workbench.types import Failure, Feedback, Passage, Reward, Verdict, WorkbenchError
 
 STEPS, SIZE = 3, 4
 
@@ -111,6 +111,21 @@ def test_runs_are_found_and_read(runs):
     assert opened.link == "?run=a%2Ffirst&id=tarven%2F2%2F3"
 
 
+def test_evidence_that_was_retrieved_is_shown_with_its_text(tmp_path):
+    """As `workbench score --store` stores it: a passage that is not the question's own, beside the rows."""
+    row, text = rollout(1, 0), "The Tarven bridge was opened in 1934 by the mayor."
+    cited = Verdict(
+        "claim:1", "fact", "correct", 0.9, 4, ({"passage": "wiki:7", "span": [0, 36]}, {"passage": "gone"}), "local"
+    )
+    row = replace(row, verdicts=(cited, *(v for v in row.verdicts if v.target != "claim:1")))
+    with Store(tmp_path / "run") as store:
+        store.append([row], [Passage("wiki:7", "Tarven", text)])
+    [claim] = [claim for claim in open_row(Runs(tmp_path), "run", "tarven/1/0").data()["claims"] if claim["id"] == 1]
+    assert claim["evidence"][0]["title"] == "Tarven"
+    assert "".join(piece for piece, _ in claim["evidence"][0]["parts"]) == text
+    assert claim["evidence"][1]["title"] == "passage gone"
+
+
 def test_an_index_reads_rows_whose_keys_stand_in_another_order(tmp_path):
     folder = record(tmp_path / "run")
     lines = (folder / "rollouts.jsonl").read_text().splitlines()
@@ -140,6 +155,11 @@ def test_a_linked_record_is_refused(tmp_path):
     (run / "rollouts.jsonl").symlink_to(tmp_path / "outside" / "rollouts.jsonl")
     with pytest.raises(WorkbenchError):
         Runs(tmp_path / "runs").index("sly")
+    cited = record(tmp_path / "runs" / "cited")
+    (cited / "passages.jsonl").unlink()
+    (cited / "passages.jsonl").symlink_to(tmp_path / "outside" / "passages.jsonl")
+    with pytest.raises(WorkbenchError, match="name a run of the list"):
+        Runs(tmp_path / "runs").passages("cited")
 
 
 def test_where_the_runs_lie(runs, tmp_path):

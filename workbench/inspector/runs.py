@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from workbench.jsonl import iter_rows, read_page
-from workbench.store import QUESTIONS, ROLLOUTS, read_questions
-from workbench.types import Feedback, Question, WorkbenchError
+from workbench.store import PASSAGES, QUESTIONS, ROLLOUTS, read_passages, read_questions
+from workbench.types import Feedback, Passage, Question, WorkbenchError
 
 DEPTH = 3  # how deep below the runs folder a run may lie
 INSIDE = {"checkpoints", "policy"}  # folders of a run: no runs are looked for in them
@@ -68,7 +68,7 @@ class Runs:
         refused = Path(name).is_absolute() or ".." in parts or "\0" in name or len(parts) > DEPTH
         if refused or any(path.is_symlink() for path in self._below(folder)):
             raise WorkbenchError(f"'{name}' is not below the runs folder: name a run of the list")
-        if not (folder / ROLLOUTS).is_file() or any((folder / file).is_symlink() for file in (ROLLOUTS, QUESTIONS)):
+        if not (folder / ROLLOUTS).is_file() or any((folder / file).is_symlink() for file in (ROLLOUTS, QUESTIONS, PASSAGES)):
             raise WorkbenchError(f"no run '{name}' with a {ROLLOUTS} in the runs folder: name a run of the list")
         return folder
 
@@ -106,6 +106,14 @@ class Runs:
             return {}
         stat = path.stat()
         return _questions(path.parent, stat.st_size, stat.st_mtime_ns)
+
+    def passages(self, name: str) -> dict[str, Passage]:
+        """The passages beside the rows, by id."""
+        path = self.folder(name) / PASSAGES
+        if not path.exists():
+            return {}
+        stat = path.stat()
+        return _passages(path.parent, stat.st_size, stat.st_mtime_ns)
 
     def metrics(self, name: str) -> list[dict[str, Any]]:
         """The rows of metrics.jsonl; none where the run was not trained."""
@@ -180,3 +188,8 @@ def _row(line: bytes) -> dict[str, Any]:
 @lru_cache(maxsize=8)
 def _questions(folder: Path, size: int, modified: int) -> dict[str, Question]:
     return read_questions(folder)
+
+
+@lru_cache(maxsize=8)
+def _passages(folder: Path, size: int, modified: int) -> dict[str, Passage]:
+    return read_passages(folder)
