@@ -323,7 +323,7 @@ BAD: list[tuple[Any, str]] = [
     ({"id": "e", "response": 7, "claims": []}, '"response" is not a text'),
     ({"id": "f", "question": ["q"], "response": "X."}, '"question" is not a text'),
     ({"id": "g", "question": "q", "response": "X.", "passages": [3]}, "passage"),
-    ({"id": "h", "question": "q", "response": "X.", "answers": [3]}, '"answers"'),
+    ({"id": "h", "question": "q", "response": "X.", "answers": [[3]]}, '"answers"'),
     ({"id": "i", "response": "X.", "claims": [{"text": "X", "label": "wrong", "informativeness": 6}]}, "informativeness"),
     ({"id": "j", "response": "X.", "claims": [], "outcome": "right"}, "'right'"),
     ({"id": "k", "response": "X.", "claims": [], "verdicts": [{"target": "claim:3", "label": "wrong"}]}, "claim:3"),
