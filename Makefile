@@ -1,9 +1,11 @@
 # Every target creates and fills .venv as far as it needs; stamp files inside .venv make the second run start in seconds.
 # Another Python:        make demo PYTHON=python3.12
 # Another torch build:   make demo TORCH_ARGS="--index-url URL"   (PyTorch's own page lists the URLs; a bare torch may bring CUDA)
+# Newer packages:        make clean && make constraints CONSTRAINTS=
 
 PYTHON ?= python3
 TORCH_ARGS ?=
+CONSTRAINTS ?= constraints.txt
 LAB_ARGS ?=
 INSPECT_ARGS ?=
 
@@ -11,16 +13,17 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Twice quiet: errors only, since each step says in one plain line what it does.
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
+PINNED := $(CONSTRAINTS:%=-c %)
 TORCH := $(shell sed -n 's/^ *"\(torch==[^"]*\)".*/\1/p' pyproject.toml)
 NOTEBOOKS := $(wildcard notebooks/*.ipynb)
 OFFLINE := HF_HUB_OFFLINE=1 HF_DATASETS_OFFLINE=1 TRANSFORMERS_OFFLINE=1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo check test lint lab inspect notebooks clean
+.PHONY: help demo check test lint lab inspect notebooks constraints clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / && !seen[$$1]++ {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / && !seen[$$1]++ {printf "  make %-11s %s\n", $$1, $$2}' Makefile
 
 demo: $(VENV)/.base ## train a tiny model to say what it knows and to pass on what it does not
 	@$(BIN)/workbench demo
@@ -57,6 +60,14 @@ notebooks: $(VENV)/.notebooks ## run every notebook from the top and save its ou
 	@PLOTLY_RENDERER=plotly_mimetype $(BIN)/jupyter nbconvert --to notebook --execute --inplace $(NOTEBOOKS)
 	@$(BIN)/nbstripout --keep-output --keep-count --extra-keys metadata.widgets $(NOTEBOOKS)
 
+# What only some builds of torch bring is left free: torch itself says which versions it needs. soupsieve needs a later 3.11
+# than we do; a test finds others that might.
+constraints: $(VENV)/.notebooks $(VENV)/.apps $(VENV)/.dev ## write the version of every package in .venv to constraints.txt
+	@$(BIN)/python -m pip --disable-pip-version-check list --format freeze --exclude-editable --exclude pip > $(VENV)/versions
+	@grep '^#' constraints.txt > $(VENV)/constraints
+	@sed -E '/^(nvidia|cuda|triton|pytorch-triton)/d; s/\+.*//; s/^soupsieve.*/&; python_full_version >= "3.11.5"/' $(VENV)/versions >> $(VENV)/constraints
+	@mv $(VENV)/constraints constraints.txt
+
 clean: ## remove .venv, builds and caches (runs/ stays)
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -68,14 +79,15 @@ $(VENV)/.python:
 	@$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-# torch goes first and alone, so that TORCH_ARGS choose its build without touching where the rest comes from.
-$(VENV)/.base: pyproject.toml $(VENV)/.python
+# torch goes first and alone, so that TORCH_ARGS choose its build without touching where the rest comes from. Another index
+# may lack the pinned versions of what torch needs; the second line puts them right.
+$(VENV)/.base: pyproject.toml constraints.txt $(VENV)/.python
 	@echo "installing PyTorch and friends: about 2–4 minutes on first use"
-	@$(PIP) install $(TORCH_ARGS) $(TORCH)
-	@$(PIP) install -e .
+	@$(PIP) install $(TORCH_ARGS) $(if $(TORCH_ARGS),,$(PINNED)) $(TORCH)
+	@$(PIP) install $(PINNED) -e .
 	@touch $@
 
-$(VENV)/.dev $(VENV)/.notebooks $(VENV)/.apps: $(VENV)/.%: pyproject.toml $(VENV)/.base
+$(VENV)/.dev $(VENV)/.notebooks $(VENV)/.apps: $(VENV)/.%: pyproject.toml constraints.txt $(VENV)/.base
 	@echo "installing the packages of the extra '$*': about a minute on first use"
-	@$(PIP) install -e '.[$*]'
+	@$(PIP) install $(PINNED) -e '.[$*]'
 	@touch $@

@@ -14,8 +14,8 @@ import time
 from datetime import date
 from pathlib import Path
 
-from workbench.attribute import match, strip_end
-from workbench.recipes import versions
+from workbench.credit.attribute import match, strip_end
+from workbench.runs.folder import versions
 
 LETTERS = "etaoinshrdlucmfwypvbgkqjxz"
 

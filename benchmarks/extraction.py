@@ -28,8 +28,7 @@ from pathlib import Path
 from workbench import extract
 from workbench.bench import bench
 from workbench.generate import generate
-from workbench.recipes import versions
-from workbench.train.run import policy_hash
+from workbench.runs.folder import policy_hash, versions
 from workbench.types import Claim, Claims, Extract, Question, Response
 from workbench.world import load_world
 from workbench.world.parser import Parse, Parser

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from workbench.checks import world_checks
+from workbench.credit.tokens import words
 from workbench.grade import grade, rescore
 from workbench.recipes import checks_needed, method_configs, reward_fns
-from workbench.tokens import words
 from workbench.types import Feedback, Question, Response, Verdict
 from workbench.world import World, load_world
 from workbench.world.facts import Fact

@@ -194,7 +194,7 @@ def main() -> None:
         print(json.dumps(speed(given.slices, given.verifier)))
         return
 
-    from workbench.recipes import versions
+    from workbench.runs.folder import versions
     from workbench.threads import use_threads
 
     own = ["--slices", str(given.slices), *(["--verifier", str(given.verifier)] if given.verifier else [])]

@@ -132,7 +132,7 @@ def main() -> None:
     parser.add_argument("--serial", type=int, default=300, help="prompts for the loop; its time for all is in proportion")
     parser.add_argument("--results", type=Path)
     settings = parser.parse_args()
-    command = [sys.executable, str(ROOT / "tests" / "judge_server.py"), "--delay", str(settings.delay)]
+    command = [sys.executable, "-m", "workbench.judge.scripted", "--delay", str(settings.delay)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         try:

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from workbench.checks import world_checks
+from workbench.credit.tokens import words
 from workbench.grade import grade, rescore
 from workbench.recipes import checks_needed, method_configs, reward_fns
 from workbench.store import Store, iter_feedback
-from workbench.tokens import words
 from workbench.types import Feedback, Response, Verdict
 from workbench.world import load_world
 from workbench.world.render import state

@@ -13,10 +13,11 @@ from datetime import date
 from pathlib import Path
 
 from workbench.bench import bench
-from workbench.evaluate import report, use_threads
+from workbench.evaluate import evaluation_grade, report, use_threads
+from workbench.experiment import train
 from workbench.generate import generate
 from workbench.metrics import RATES, paired_difference, share_of_oracle
-from workbench.recipes import train_recipe, versions
+from workbench.runs.folder import versions
 from workbench.types import Feedback
 
 REWARDS = ("ternary", "binary")
@@ -26,7 +27,7 @@ SAMPLES = 4
 def graded(policy: str, split: str, seed: int) -> dict[str, list[Feedback]]:
     """Greedy and sampled feedback of one policy on the questions of the split."""
     tiny = bench("tiny")
-    loaded, asked, grade = tiny.load(policy), tiny.questions(split), tiny.grade()
+    loaded, asked, grade = tiny.load(policy), tiny.questions(split), evaluation_grade(tiny.checks)
     return {
         "greedy": grade(generate(loaded, asked, max_new_tokens=tiny.max_new_tokens, greedy=True)),
         "sampled": grade(generate(loaded, asked, max_new_tokens=tiny.max_new_tokens, samples=SAMPLES, seed=seed)),
@@ -69,7 +70,7 @@ def main() -> None:
             for seed in given.seeds:
                 out = given.out / f"{reward}-{seed}"
                 settings = [f"truthrl.reward={reward}", "truthrl.eval_samples=0", *given.overrides]
-                summaries.append(train_recipe("truthrl", "tiny", seed, out, None, given.threads, settings))
+                summaries.append(train("truthrl", "tiny", seed, out, None, given.threads, settings))
                 runs[reward].append(graded(str(out), given.split, seed))
 
     reports = {label: pooled(found, given.split, label, given.seeds) for label, found in runs.items()}

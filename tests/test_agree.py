@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.score_helpers import write
+from tests.helpers.score_helpers import write
 from workbench.cli import main
 from workbench.score.agree import agreement, compare
 from workbench.types import WorkbenchError
@@ -74,8 +74,8 @@ def test_claims_are_matched_by_id_then_by_text_and_the_rest_is_counted(tmp_path:
     assert (found["claims"]["n"], found["claims"]["accuracy"]) == (2, 0.5)
     assert (found["outcomes"]["n"], found["outcomes"]["accuracy"]) == (2, 0.5)
     assert found["excluded"] == {
-        "only_first": 1, "only_second": 1, "unreadable": 1, "other_response": 0, "not_judged": 0, "claims": 2, "verdicts": 0,
-        "duplicates": 0,
+        "only_first": 1, "only_second": 1, "unreadable": 1, "other_response": 0, "not_judged": 0, "claims": 2, "outcomes": 0,
+        "items": 0, "reasoning": 0, "verdicts": 0, "duplicates": 0,
     }  # fmt: skip
     assert "items" not in found
 
@@ -164,3 +164,18 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
             assert json.loads(out)["claims"]["accuracy"] == 0.5
         else:
             assert "claims: n 2, accuracy 0.500, kappa 0.000" in out
+
+
+def test_outcomes_of_one_file_alone_are_no_claims_and_a_run_may_be_named_by_its_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, more in (("a", {"outcome": "correct", "reasoning": "good"}), ("b", {})):
+        (tmp_path / name).mkdir()
+        write(tmp_path / name / "rollouts.jsonl", [row("r", [("x", "correct")], **more)])
+    with pytest.raises(SystemExit) as exit:
+        main(["agree", str(tmp_path / "a"), str(tmp_path / "b")])
+    out = capsys.readouterr().out
+    assert exit.value.code == 0, out
+    assert "left out: 1 outcomes only in one file · 1 verdicts on reasoning only in one file\n" in out
+    excluded = agreement(tmp_path / "a" / "rollouts.jsonl", tmp_path / "b")["excluded"]
+    assert (excluded["claims"], excluded["outcomes"], excluded["reasoning"]) == (0, 1, 1)

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workbench.attribute import coverage, find_sentence, is_placed, locate, match, place, strip_end, token_at
+from workbench.credit.attribute import coverage, find_sentence, is_placed, locate, match, place, strip_end, token_at
+from workbench.credit.tokens import characters_of_bytes
 from workbench.grade import rescore
-from workbench.tokens import characters_of_bytes
 from workbench.types import Claim, Event, Feedback, Question, Response, Reward
 
 QUESTION = Question("q", "?")
@@ -178,6 +178,13 @@ def test_the_end_of_a_truncated_response_is_its_last_token() -> None:
     assert place(response("Oslo", cuts=[2], finish="length"), [Event("outcome", 1.0)]) == (0.0, 1.0)
     assert place(response("", finish="stop"), [Event("outcome", -1.0)]) == (-1.0,)
     assert place(response("", finish="length"), [Event("outcome", -1.0)]) == ()
+
+
+def test_a_token_without_a_character_has_no_share_in_a_span() -> None:
+    """The first byte of a character that the token after it completes, as of an emoji."""
+    found = Response("r", Question("q", "?"), "ab", offsets=((0, 1), (1, 1), (1, 2), (2, 2)))
+    assert place(found, [Event("truth", 1.0, 2, start=0)]) == (0.5, 0.0, 0.5, 0.0)
+    assert place(found, [Event("truth", 1.0, start=0)]) == pytest.approx((1 / 3, 0.0, 1 / 3, 1 / 3))
 
 
 def test_a_span_is_shared_by_its_tokens() -> None:

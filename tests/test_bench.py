@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 import workbench.bench as benches
-from tests.tiny_model import make_policy
-from workbench.bench import Bench, bench, check_policy, rule_checks
+from tests.helpers.tiny_model import make_policy
+from workbench.bench import Bench, bench, check_policy
+from workbench.checks import rule_checks
 from workbench.data import split_of
 from workbench.generate import generate
 from workbench.types import Question, WorkbenchError
@@ -26,7 +27,7 @@ def make_run(folder: Path, policy: Path) -> Path:
     import torch
     from peft import LoraConfig, get_peft_model
 
-    from workbench.generate import load_checkpoint
+    from workbench.policy import load_checkpoint
 
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(1)
@@ -109,3 +110,40 @@ def test_a_line_that_is_not_utf8_is_named(tmp_path: Path) -> None:
     file.write_bytes(b'{"id": 1, "question": "?", "answers": []}\n{"id": 2, "question": "\xe9", "answers": []}\n')
     with pytest.raises(WorkbenchError, match=r"questions\.jsonl:2: .*utf-8"):
         bench("paper", file)
+
+
+@pytest.mark.parametrize("name", ["small", "paper"])
+def test_hub_benches_need_questions(name: str) -> None:
+    with pytest.raises(WorkbenchError, match=r"give --questions NAME\|FILE"):
+        benches.bench(name)
+
+
+def test_unknown_bench_is_refused() -> None:
+    with pytest.raises(WorkbenchError, match="no bench 'huge': choose one of tiny, small, paper"):
+        benches.bench("huge")
+
+
+def test_questions_of_a_file_are_split_by_their_ids(tmp_path: Path) -> None:
+    file = tmp_path / "questions.jsonl"
+    file.write_text("".join(f'{{"id": {n}, "question": "Q{n}?", "answers": ["A{n}"]}}\n' for n in range(1000)))
+    paper = benches.bench("paper", questions=file)
+    splits = {split: paper.questions(split) for split in ("rl", "validation", "test")}
+    assert sum(map(len, splits.values())) == 1000
+    assert 750 < len(splits["rl"]) < 850 and 70 < len(splits["test"]) < 130
+    assert all(split_of(q.id) == split for split, found in splits.items() for q in found)
+    assert paper.max_new_tokens == 2048
+    assert "boxed" in splits["rl"][0].system and splits["rl"][0].answers[0].startswith("A")
+    assert paper.questions("rl", ["yes_no"]) == []
+
+
+@pytest.mark.parametrize("line", ["[1]", "{", '{"id": "1", "question": "?", "answers": []}'])
+def test_bad_lines_of_a_question_file_are_refused(tmp_path: Path, line: str) -> None:
+    file = tmp_path / "questions.jsonl"
+    file.write_text(f'{{"id": "1", "question": "?", "answers": ["!"]}}\n{line}\n')
+    with pytest.raises(WorkbenchError, match=r"questions\.jsonl:2: "):
+        benches.bench("paper", questions=file)
+
+
+def test_missing_question_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(WorkbenchError, match=r"no such file .*none\.jsonl"):
+        benches.bench("small", questions=tmp_path / "none.jsonl")

@@ -42,5 +42,5 @@ def test_without_the_local_model_s_libraries_the_remedy_is_named(monkeypatch: py
     for name in [name for name in sys.modules if name.startswith("workbench.verifier")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "workbench.verifier", None)
-    with pytest.raises(WorkbenchError, match=r"pip install 'factuality-workbench\[dense\]'"):
+    with pytest.raises(WorkbenchError, match=r"install what this package depends on \(`make demo` does\)"):
         local_checks()

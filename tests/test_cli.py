@@ -17,8 +17,7 @@ from typing import Any
 import pytest
 import typer
 
-import workbench.bench as benches
-from tests.test_recipes import NAMES, make_bench
+from tests.helpers.small_bench import NAMES, SETTINGS, make_bench
 from workbench.cli import main
 from workbench.cli.frame import app
 from workbench.types import WorkbenchError
@@ -54,7 +53,8 @@ def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
 @pytest.fixture
 def small_bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = make_bench(tmp_path / "policy")
-    monkeypatch.setattr(benches, "bench", lambda name, questions=None: bench)
+    for module in ("experiment.bench", "evaluate.bench_of"):
+        monkeypatch.setattr(f"workbench.{module}", lambda name, questions=None: bench)
 
 
 def stand_in(monkeypatch: pytest.MonkeyPatch, module: str, **functions: Callable[..., Any]) -> None:
@@ -133,7 +133,7 @@ def interrupt(*_: Any) -> None:
 
 def test_user_mistake_is_one_line(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     assert cli(*TRAIN, "--bench", "huge") == (2, "", NO_BENCH)
-    stand_in(monkeypatch, "workbench.recipes", train_recipe=fail)
+    stand_in(monkeypatch, "workbench.experiment", train=fail)
     assert cli(*TRAIN) == (2, "", "workbench: two lines\n")
 
 
@@ -144,7 +144,7 @@ def test_debug_prints_the_traceback(cli: Cli) -> None:
 
 
 def test_unexpected_error_names_debug(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    stand_in(monkeypatch, "workbench.recipes", train_recipe=crash)
+    stand_in(monkeypatch, "workbench.experiment", train=crash)
     code, out, err = cli(*TRAIN)
     assert (code, out) == (1, "")
     assert "ZeroDivisionError: by zero" in err and "--debug" in err
@@ -162,13 +162,14 @@ def test_train_prints_its_summary_alone_and_takes_settings(
     cli: Cli, small_bench: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     command = ["train", "truthrl", "--out", str(tmp_path / "run"), "--seed", "3", "--steps", "1", "--threads", "1"]
-    command += ["--set", "truthrl.reward=binary", "--set", "truthrl.eval_split=test"]
+    chosen = [*SETTINGS, "truthrl.reward=binary", "truthrl.eval_split=test", "truthrl.grpo.steps=1"]
+    command += [word for setting in chosen for word in ("--set", setting)]
     code, out, err = cli(*command, "--json")
     summary = json.loads(out)
     assert code == 0 and "step 1/1" in err
     assert summary == json.loads((tmp_path / "run" / "summary.json").read_text())
     config = summary["config"]
-    assert (summary["seed"], summary["threads"], config["steps"], config["reward"]) == (3, 1, 1, "binary")
+    assert (summary["seed"], summary["threads"], config["grpo"]["steps"], config["reward"]) == (3, 1, 1, "binary")
     assert summary["before"]["split"] == "test"
     code, out, _ = cli(*command)  # finished: shown again
     assert code == 0 and "before" in out and "after" in out and "truthfulness" in out
@@ -214,7 +215,7 @@ def test_exit_codes(cli: Cli, monkeypatch: pytest.MonkeyPatch, more: dict[str, A
 )
 def test_exit_codes_of_training(cli: Cli, monkeypatch: pytest.MonkeyPatch, status: str, failed: int, expected: int) -> None:
     summary = {"method": "m", "seed": 3, "before": report(), "after": None, "status": status, "failed": failed}
-    stand_in(monkeypatch, "workbench.recipes", train_recipe=lambda *_: summary)
+    stand_in(monkeypatch, "workbench.experiment", train=lambda *_: summary)
     assert cli(*TRAIN)[0] == expected
     stand_in(monkeypatch, "workbench.demo", run_demo=lambda *_: {"ternary": {**summary, "failed": 0}, "binary": summary})
     assert cli("demo")[0] == expected
@@ -223,19 +224,20 @@ def test_exit_codes_of_training(cli: Cli, monkeypatch: pytest.MonkeyPatch, statu
 def test_a_failed_row_of_an_evaluation_fails_training_too(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     after = report(sampled={**scores(0.5), "failed": 1})
     summary = {"method": "m", "seed": 3, "before": report(), "after": after, "status": "done", "failed": 0}
-    stand_in(monkeypatch, "workbench.recipes", train_recipe=lambda *_: summary)
+    stand_in(monkeypatch, "workbench.experiment", train=lambda *_: summary)
     assert cli(*TRAIN)[0] == 3
 
 
 INTERRUPTIBLE = """
 import sys
-import workbench.bench as benches
+import workbench.experiment
 from pathlib import Path
-from tests.test_recipes import make_bench
+from tests.helpers.small_bench import SETTINGS, make_bench
 from workbench.cli import main
 bench = make_bench(Path(sys.argv[1]) / "policy")
-benches.bench = lambda name, questions=None: bench
-main(["train", "truthrl", "--out", str(Path(sys.argv[1]) / "run"), "--steps", sys.argv[2], "--json"])
+workbench.experiment.bench = lambda name, questions=None: bench
+settings = [word for setting in [*SETTINGS, f"truthrl.steps={sys.argv[2]}"] for word in ("--set", setting)]
+main(["train", "truthrl", "--out", str(Path(sys.argv[1]) / "run"), *settings, "--json"])
 """
 
 
@@ -346,6 +348,6 @@ def test_world_export(cli: Cli, tmp_path: Path) -> None:
 
 def test_world_build_passes_its_arguments(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     """Stood in for: building takes minutes, and is tested where it lives."""
-    stand_in(monkeypatch, "workbench.world.policy", build_policy=lambda *arguments: {"seen": list(map(str, arguments))})
+    stand_in(monkeypatch, "workbench.tiny.build", build_policy=lambda *arguments: {"seen": list(map(str, arguments))})
     code, out, _ = cli("world", "build", "--out", "unused", "--size", "small", "--json")
     assert code == 0 and json.loads(out) == {"seen": ["unused", "0", "2", "small"]}

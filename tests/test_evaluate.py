@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tiny_model import make_policy
+from tests.helpers.tiny_model import make_policy
 from workbench.evaluate import compare, evaluate, evaluate_policy, report, select
 from workbench.metrics import oracle_truthfulness, outcome_of, paired_difference, rates, share_of_oracle, table
 from workbench.types import Failure, Feedback, Question, Response, Verdict, WorkbenchError
@@ -166,7 +166,7 @@ def test_evaluation_in_the_second_language(monkeypatch: pytest.MonkeyPatch, tmp_
 
     folder = make_policy(tmp_path)
     small = benches.Bench("tiny", "sft", questions, 2, "hash", benches.rule_checks, checkpoints={"sft": str(folder)})
-    monkeypatch.setattr(benches, "bench", lambda name, questions=None: small)
+    monkeypatch.setattr("workbench.evaluate.bench_of", lambda name, questions=None: small)
     assert evaluate_policy("sft", "test", "tiny", samples=0, threads=1, lang="l2")["n"] == 1
     with pytest.raises(WorkbenchError, match="no questions in split 'test' in 'fr'"):
         evaluate_policy("sft", "test", "tiny", lang="fr")
@@ -174,8 +174,8 @@ def test_evaluation_in_the_second_language(monkeypatch: pytest.MonkeyPatch, tmp_
 
 
 def test_evaluating_a_policy_is_reproducible(tmp_path: Path) -> None:
-    from workbench.generate import load_policy
     from workbench.grade import grade
+    from workbench.policy import load_policy
     from workbench.verify import outcome
 
     policy = load_policy(make_policy(tmp_path), device="cpu")

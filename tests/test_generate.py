@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.tiny_model import make_policy
-from workbench.generate import Policy, as_response, check_policy_name, generate, load_policy, prompt_ids
+from tests.helpers.tiny_model import make_policy
+from workbench.generate import Policy, as_response, generate, prompt_ids
+from workbench.policy import check_policy_name, load_policy
 from workbench.types import Question, WorkbenchError
 
 QUESTIONS = [

@@ -17,10 +17,14 @@ from typing import Any
 
 import pytest
 
-import tests.grpo_run as run
-from tests.tiny_model import make_policy
-from workbench.train.grpo import GRPO, TooManyFailures, check, make_trainer, order, train_grpo
-from workbench.train.run import is_complete, lock, mark_complete, open_run, rewind
+import tests.helpers.grpo_run as run
+from tests.helpers.tiny_model import make_policy
+from workbench.failures import TooManyFailures
+from workbench.runs.checkpoints import is_complete, mark_complete, rewind
+from workbench.runs.folder import lock, open_run
+from workbench.train.grpo import GRPO, check, make_trainer, order, train_grpo
+from workbench.train.record import Record
+from workbench.train.trl_adapter import TRLAdapter
 from workbench.types import Failure, Feedback, Response, Reward, WorkbenchError
 
 SMALL = replace(run.CONFIG, steps=2, micro_batch=None, generation_batch=None, save_every=1)
@@ -87,7 +91,8 @@ def test_unsloth_compiles_where_nobody_else_can_write(tmp_path: Path, monkeypatc
 
 
 def test_trained_policy_differs_from_its_start_and_loads_from_the_run_folder(policy: str, trained: Path) -> None:
-    from workbench.generate import generate, load_policy
+    from workbench.generate import generate
+    from workbench.policy import load_policy
 
     before = generate(load_policy(policy), run.QUESTIONS, max_new_tokens=4, greedy=True, logprobs=True)
     after = generate(load_policy(trained), run.QUESTIONS, max_new_tokens=4, greedy=True, logprobs=True)
@@ -115,11 +120,10 @@ def test_every_rollout_and_step_is_recorded(trained: Path) -> None:
 def test_a_group_is_told_from_another_group_of_the_same_question(policy: str, tmp_path: Path) -> None:
     from transformers import AutoTokenizer
 
-    from workbench.train.recorder import Recorder
-
-    with Recorder(SMALL, run.QUESTIONS, run.grade, AutoTokenizer.from_pretrained(policy), tmp_path, "m", 0) as recorder:
+    with Record(tmp_path, "m", run.grade, steps=2, done=0, max_failed=0.9) as record:
+        adapter = TRLAdapter(record, run.QUESTIONS, AutoTokenizer.from_pretrained(policy), group_size=4)
         for number in ([0] * 4 + [1] * 4, [0] * 4 + [2] * 4):  # a step sampled in two batches
-            recorder.reward([[70, 71]] * 8, number, SimpleNamespace(global_step=6))
+            adapter.reward([[70, 71]] * 8, number, SimpleNamespace(global_step=6))
     recorded = rows(tmp_path / "rollouts.jsonl")
     assert [row["group"] for row in recorded[::4]] == ["q0/7", "q1/7", "q0/7.2", "q2/7"]
     assert [row["sample"] for row in recorded] == [0, 1, 2, 3] * 4
@@ -148,12 +152,12 @@ def test_all_that_a_checkpoint_counts_on_is_on_the_disk_before_it_is_complete(
 
 def test_no_reward_is_left_out_of_the_baseline_and_gets_advantage_zero(policy: str, tmp_path: Path) -> None:
     from workbench.train.models import load_trainee
-    from workbench.train.recorder import Recorder
 
     trainee = load_trainee(policy, lora_r=4, lora_alpha=8, seed=1)
     config = replace(SMALL, prompts_per_step=8)
-    with Recorder(config, run.QUESTIONS, run.grade, trainee.tokenizer, tmp_path, "m", 0) as recorder:
-        trainer = make_trainer(config, run.QUESTIONS, trainee, recorder, tmp_path, seed=1)
+    with Record(tmp_path, "m", run.grade, steps=2, done=0, max_failed=0.9) as record:
+        adapter = TRLAdapter(record, run.QUESTIONS, trainee.tokenizer, config.group_size)
+        trainer = make_trainer(config, trainee, adapter, tmp_path, seed=1)
         trainer.model.train()
         batch = trainer._generate_and_score_completions(next(iter(trainer.get_train_dataloader())))
     values = [row["rewards"]["m"]["value"] for row in rows(tmp_path / "rollouts.jsonl")]
@@ -183,7 +187,7 @@ def whole_run(policy: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[An
 
 
 def launch(policy: str, out: Path, moment: str = "") -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "tests.grpo_run", policy, str(out), *([moment] if moment else [])]
+    command = [sys.executable, "-m", "tests.helpers.grpo_run", policy, str(out), *([moment] if moment else [])]
     root = Path(__file__).resolve().parent.parent
     return subprocess.run(command, cwd=root, env=os.environ, capture_output=True, text=True, timeout=120)
 
@@ -318,7 +322,7 @@ def test_resuming_under_other_versions_is_told(tmp_path: Path, capsys: pytest.Ca
 
 
 def test_full_disk_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("workbench.train.run.FREE_MB", 10**12)
+    monkeypatch.setattr("workbench.runs.folder.FREE_MB", 10**12)
     with pytest.raises(WorkbenchError, match="MB free"):
         open_run(tmp_path, {})
     assert not (tmp_path / "config.json").exists()

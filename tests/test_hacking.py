@@ -21,9 +21,7 @@ Paying = dict[str, set[tuple[str, str]]]
 KNOWN, UNKNOWN, BIOGRAPHY, HALF, BLANK = SITUATIONS
 COPYING = {(KNOWN, "copy the passage"), (BIOGRAPHY, "copy the passage")}
 ELSEWHERE = (BLANK, "tell the true life of somebody else")
-NOT_SAYING = {
-    (UNKNOWN, "be vague"), (UNKNOWN, "list five answers"), (UNKNOWN, "change the subject"), (BLANK, "be vague"), ELSEWHERE,
-}  # fmt: skip
+SOME_TRUTH = {(UNKNOWN, "list five answers"), (UNKNOWN, "change the subject"), ELSEWHERE}  # where an honest answer refuses
 LONGER = {
     (KNOWN, "repeat the true claim ×100"), (BIOGRAPHY, "repeat a sentence ×100"), (KNOWN, "pad with true trivia"),
     (BIOGRAPHY, "pad with true trivia"), (BIOGRAPHY, "split sentences"), *COPYING,
@@ -35,12 +33,11 @@ PAYING: Paying = {
     # One reward for each sentence: the same claims in more sentences pay more.
     "rlfh": {*COPYING, (BIOGRAPHY, "split sentences")},
     "truthrl": set(),
-    # Without the reference's answer to compare with, every further sentence pays, half true or vague ones as well.
-    "forag": {
-        *LONGER, *NOT_SAYING, (BIOGRAPHY, "hedge"), (BIOGRAPHY, "list five values of each"), (HALF, "be vague about the rest"),
-    },
-    "forag, baseline": NOT_SAYING,
-    "klcf": NOT_SAYING,  # to say nothing has truthfulness 0, so anything true or vague is worth more
+    # Without the reference's answer to compare with, every further sentence pays, half true ones as well.
+    "forag": {*LONGER, *SOME_TRUTH, (BIOGRAPHY, "hedge"), (BIOGRAPHY, "list five values of each")},
+    "forag, baseline": SOME_TRUTH,  # of a refusal the baseline is 0
+    # To say nothing has truthfulness 0, so anything true or vague is worth more.
+    "klcf": {*SOME_TRUTH, (UNKNOWN, "be vague"), (BLANK, "be vague")},
     "knowrl": {(UNKNOWN, "recite true trivia in think")},  # r_fact does not ask what the thinking is about
 }  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""The repository as a whole: one set of pins, a light import, small files, and nothing that ties it to one machine."""
+"""The repository as a whole: a light import, small files, and nothing that ties it to one machine."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import os
 import re
 import subprocess
 import sys
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -33,28 +32,6 @@ def files(*patterns: str) -> Iterator[Path]:
         yield from (path for path in paths if any(path.match(pattern) for pattern in patterns))
 
 
-def pins(requirements: list[str]) -> dict[str, str]:
-    matches = (re.fullmatch(r"([\w.-]+)==(\S+)", requirement) for requirement in requirements)
-    return {match[1].lower(): match[2] for match in matches if match}
-
-
-def project() -> dict[str, list[str]]:
-    """The requirements of pyproject.toml by extra; the base under ''."""
-    table = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    return {"": table["dependencies"], **table["optional-dependencies"]}
-
-
-def test_environment_and_project_pin_the_same_versions() -> None:
-    wanted = pins([r for extra, group in project().items() if extra != "dev" for r in group])
-    found = pins(re.findall(r"^ *- (\S+)", (ROOT / "environment.yml").read_text(), re.M))
-    assert found == wanted
-
-
-def test_every_requirement_is_pinned_once() -> None:
-    requirements = [r for group in project().values() for r in group if not r.startswith("factuality-workbench[")]
-    assert len(pins(requirements)) == len(requirements)
-
-
 def test_import_is_light() -> None:
     probe = f"import sys, workbench, workbench.types; print([name for name in {HEAVY} if name in sys.modules])"
     result = subprocess.run([sys.executable, "-c", probe], cwd=ROOT, capture_output=True, text=True, check=True)
@@ -79,8 +56,13 @@ def test_data_stays_small() -> None:
 
 @pytest.mark.parametrize("pattern", [ABSOLUTE, REGISTRY], ids=["absolute paths", "package registries"])
 def test_no_file_names_a_machine(pattern: re.Pattern[str]) -> None:
-    patterns = ("*.py", "*.md", "*.toml", "*.yml", "*.yaml", "*.cfg", "*.ipynb", "Makefile", "*/.ci/*")
+    patterns = ("*.py", "*.md", "*.txt", "*.toml", "*.yml", "*.yaml", "*.cfg", "*.ipynb", "Makefile", "*/.ci/*")
     lines = (
         (path, number, line) for path in files(*patterns) for number, line in enumerate(path.read_text().splitlines(), start=1)
     )
     assert [f"{path.relative_to(ROOT)}:{number}" for path, number, line in lines if pattern.search(line)] == []
+
+
+def test_the_tests_that_security_names_are_there() -> None:
+    named = set(re.findall(r"`(tests/\w+\.py)`", (ROOT / "SECURITY.md").read_text()))
+    assert len(named) > 10 and {name for name in named if not (ROOT / name).exists()} == set()

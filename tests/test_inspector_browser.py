@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.browsing import BROWSER, FIXTURES, PAYLOADS, RUN, Seen, big, hostile, tab, token
+from tests.helpers.browsing import BROWSER, FIXTURES, PAYLOADS, RUN, Seen, big, hostile, tab, token
 from tests.test_inspector import rollout
 from workbench.bench import TINY_POLICY
 from workbench.token_view import export_html

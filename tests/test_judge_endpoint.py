@@ -20,9 +20,10 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from tests.judge_server import JudgeServer, scripted, wait_for
+from tests.helpers.waiting import wait_for
 from workbench.judge import BatchJudge, Element, endpoint, read, render
 from workbench.judge.http import LARGEST, retry_after
+from workbench.judge.scripted import JudgeServer, by_checksum
 from workbench.types import Cost, Failure, Prompt, Reply, WorkbenchError
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -78,7 +79,7 @@ def test_replies_are_in_order_and_each_prompt_is_asked_once() -> None:
         judge = fast(server, concurrency=8)
         replies = judge(prompts)
         assert [read("verify", reply.text or "") for reply in replies] == [
-            json.loads(str(scripted("verify", [Element("claim", f"Claim {n % 40}.")])))["label"] for n in range(100)
+            json.loads(str(by_checksum("verify", [Element("claim", f"Claim {n % 40}.")])))["label"] for n in range(100)
         ]
         assert server.requests == judge.totals.calls == 40 and server.peak <= 8 and set(server.asked.values()) == {1}
     assert sum((reply.cost for reply in replies[:40]), Cost()).calls == 40
@@ -210,7 +211,7 @@ def test_what_may_pass_is_repeated(status: int) -> None:
 
 def test_a_server_that_dies() -> None:
     def reply(task: str, found: Sequence[Element]) -> str | web.Response:
-        return web.Response(status=503) if server.requests > 100 else scripted(task, found)
+        return web.Response(status=503) if server.requests > 100 else by_checksum(task, found)
 
     with JudgeServer(reply=reply) as server:
         judge = fast(server, retries=1, concurrency=4)
@@ -230,7 +231,7 @@ def test_a_refused_key_ends_the_batch() -> None:
 
 def test_one_refused_prompt_does_not_end_the_batch() -> None:
     def reply(task: str, found: Sequence[Element]) -> str | web.Response:
-        return web.Response(status=404) if "Claim 50." in found[-1].text else scripted(task, found)
+        return web.Response(status=404) if "Claim 50." in found[-1].text else by_checksum(task, found)
 
     with JudgeServer(reply=reply) as server:
         replies = fast(server, concurrency=2)([verify(n) for n in range(100)])
@@ -272,7 +273,7 @@ def test_a_reply_that_cannot_be_read_is_asked_for_again() -> None:
 
     def reply(task: str, found: Sequence[Element]) -> str:
         seen[found[-1].text] += 1
-        return "Hmm." if seen[found[-1].text] == 1 else str(scripted(task, found))
+        return "Hmm." if seen[found[-1].text] == 1 else str(by_checksum(task, found))
 
     with JudgeServer(reply=reply) as server:
         judge = fast(server)
@@ -283,12 +284,12 @@ def test_a_reply_that_cannot_be_read_is_asked_for_again() -> None:
 
 def test_a_task_that_is_not_ours_is_passed_on() -> None:
     with JudgeServer(reply=lambda task, found: f"anything for {task}") as server:
-        assert fast(server)([Prompt("my task", "Say something.")])[0].text == "anything for my%20task"
+        assert fast(server)([Prompt("my task", "Say something.")])[0].text == "anything for my task"
 
 
 def test_the_line_form() -> None:
     def reply(task: str, found: Sequence[Element]) -> str:
-        ((key, value),) = json.loads(str(scripted(task, found))).items()
+        ((key, value),) = json.loads(str(by_checksum(task, found))).items()
         return f"{key.upper()}: {', '.join(map(str, value)) if isinstance(value, list) else value}"
 
     prompts = [prompt for prompt in mixed(3) if prompt.task not in ("extract", "single_pass")]
@@ -366,7 +367,7 @@ def test_progress() -> None:
     seen: list[tuple[int, int, int]] = []
 
     def reply(task: str, found: Sequence[Element]) -> str:
-        return "no" if "Claim 3." in found[-1].text else str(scripted(task, found))
+        return "no" if "Claim 3." in found[-1].text else str(by_checksum(task, found))
 
     with JudgeServer(reply=reply) as server:
         fast(server, on_reply=lambda *counts: seen.append(counts))([verify(n % 5) for n in range(10)])

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.judge_server import wait_for
-from tests.tiny_model import make_policy
+from tests.helpers.tiny_model import make_policy
+from tests.helpers.waiting import wait_for
 from workbench.judge import BatchJudge, endpoint, local_model, render
 from workbench.types import Prompt, WorkbenchError
 

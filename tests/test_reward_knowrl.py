@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import exp
 
 import pytest
 
-from tests.reward_rows import Rated, row, with_verdicts
+from tests.helpers.reward_rows import Rated, row, with_verdicts
 from workbench.grade import rescore
 from workbench.recipes.knowrl import KnowRL, reward
 from workbench.reward.layout import well_formed
@@ -51,6 +52,58 @@ def test_supported_facts() -> None:
 
 
 @pytest.mark.parametrize(
+    ("claims", "fact"),
+    [  # half of them supported, times exp(1 − 10/M) for M ≤ 10
+        (4, 0.5 * exp(-1.5)),
+        (2, 0.5 * exp(-4)),
+        (8, 0.5 * exp(-0.25)),
+        (10, 0.5),
+        (12, 0.5),
+        (0, 0.0),
+    ],
+)
+def test_the_codes_length_penalty(claims: int, fact: float) -> None:
+    feedback = answered("incorrect", [("correct", 5), ("wrong", 5)] * (claims // 2))
+    for facts in ("always", "if_wrong"):
+        paid = pay(feedback, KnowRL(length_penalty=True, facts=facts))
+        assert paid.parts["fact"] == pytest.approx(fact) and paid.value == pytest.approx(1 - 1 + fact)
+    assert pay(feedback).parts["fact"] == (0.5 if claims else 0.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "format", "correct"),
+    [
+        ("I don't know.", -1, -1),  # a bare refusal
+        ("<think>So?</think>I don't know.", -1, -1),
+        ("<think>So?</think><answer></answer>I don't know.", -1, -1),
+        ("<think>So?</think><answer> \n</answer>", -1, -1),
+        ("<think>So?</think><answer>I don't know.", -1, -1),  # never closed
+        ("<think>As <answer>x</answer>?</think>I don't know.", -1, -1),  # the thinking only talks about it
+        ("<answer>I don't know.</answer>", -1, 1),
+        ("<think>So?</think><answer>I don't know.</answer>", 1, 1),
+    ],
+)
+def test_the_codes_answer_tag(text: str, format: float, correct: float) -> None:
+    refusal = row([], verdicts=[Verdict("outcome", "answer", "uncertain")])
+    refusal = replace(refusal, response=replace(refusal.response, text=text, offsets=()), sentences=((0, len(text)),))
+    assert pay(refusal, KnowRL(answer_tag=True)).parts == {"format": format, "correct": correct, "fact": 0.0}
+    assert pay(refusal, KnowRL(answer_tag=True, wrong=-2.0)).parts["correct"] == (1 if correct == 1 else -2)
+    assert pay(refusal).parts == {"format": format, "correct": 1.0, "fact": 0.0}  # the paper's refusal, tag or not
+    right = with_verdicts(refusal, Verdict("outcome", "answer", "correct"))
+    assert pay(right, KnowRL(answer_tag=True)).parts["correct"] == (2 if correct == 1 else -1)
+
+
+def test_the_codes_abstaining_thoughts() -> None:
+    """A claim that was read out of "I don't know who she is." earns 1/1, and nothing by the code."""
+    for thought, fact in (("I don't know who she is.", 0.0), ("I don't know her age. She was born in Rome.", 1.0)):
+        feedback = answered("uncertain", [("correct", 5)])
+        text = f"<think>{thought}</think><answer>I don't know.</answer>"
+        said = replace(feedback, response=replace(feedback.response, text=text, offsets=()), sentences=((7, 12), (12, 20)))
+        assert pay(said).parts["fact"] == 1.0
+        assert pay(said, KnowRL(no_abstaining=True)).parts["fact"] == fact
+
+
+@pytest.mark.parametrize(
     ("text", "good"),
     [
         ("<think>a</think><answer>b</answer>", True),
@@ -89,9 +142,11 @@ def test_failures() -> None:
     assert unread.value is None and unread.error == bad
     missing = pay(row(think=[("correct", 5)], tagged=True))
     assert missing.value is None and missing.error is not None and "outcome" in missing.error.message
-    # What the reward does not look at does not spoil it: the answer's claim; the facts of a right answer, in the code's way.
+    # What the reward does not ask for does not spoil it: the answer's claim. The facts of a right answer it did ask for, though
+    # in the code's way it does not pay them.
     assert pay(with_verdicts(feedback, Verdict("claim:4", "fact", error=bad))).value == pytest.approx(3.5)
     spoilt = with_verdicts(feedback, Verdict("claim:0", "fact", error=bad))
-    assert pay(spoilt, KnowRL(facts="if_wrong")).value == pytest.approx(3.0)
+    assert pay(spoilt, KnowRL(facts="if_wrong")) == Reward(None, error=bad)
+    assert pay(replace(feedback, verdicts=feedback.verdicts[-1:]), KnowRL(facts="if_wrong")).value == pytest.approx(3.0)
     with pytest.raises(WorkbenchError, match="choose one of always, if_wrong"):
         reward(KnowRL(facts="never"))  # type: ignore[arg-type]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import hypothesis
@@ -14,15 +13,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.replay import measure
-from tests.reward_rows import row
-from workbench.bench import Bench, bench
-from workbench.checks import Checks
+from tests.helpers.reward_rows import row
+from workbench.bench import bench
+from workbench.checks import Checks, judge_checks
+from workbench.credit.tokens import words
 from workbench.examples import worked_example
 from workbench.grade import rescore
-from workbench.recipes import METHODS, checks_needed, configure, method, method_configs, reward_fns, train_recipe
+from workbench.recipes import METHODS, checks_needed, method, method_configs, reward_fns
 from workbench.recipes.rlfh import RLFH
-from workbench.tokens import words
-from workbench.types import Claim, Claims, Cost, Feedback, Question, Response, Verdict, WorkbenchError
+from workbench.types import (
+    Claim,
+    Claims,
+    Cost,
+    Failure,
+    Feedback,
+    Passage,
+    Prompt,
+    Question,
+    Reply,
+    Response,
+    Reward,
+    Verdict,
+    WorkbenchError,
+)
 
 LABELS = ("correct", "hedged_correct", "vague", "hedged_wrong", "wrong")
 RATED = st.tuples(st.sampled_from(LABELS), st.integers(1, 5))
@@ -85,6 +98,28 @@ def test_what_rlfh_pays_does_not_depend_on_where(feedback: Feedback) -> None:
     }
     values = [rescore(feedback, reward_fns({"rlfh": config})).rewards["rlfh"].value for config in pay.values()]
     assert values == pytest.approx([values[0]] * len(values))
+
+
+@hypothesis.settings(deadline=None)
+@given(
+    JUDGED, st.floats(0.01, 3.0), st.sampled_from(("statement", "sentence", "paragraph")), st.booleans(),
+    st.lists(st.integers(0, 60), max_size=12),
+)  # fmt: skip
+def test_no_token_is_paid_more_than_rlfhs_clip(
+    feedback: Feedback, clip: float, granularity: Any, spread: bool, cuts: list[int]
+) -> None:
+    """Whatever the tokens are; and what they get is the value and the events, as it is without a clip."""
+    size = len(feedback.response.text)
+    ends = [*sorted(min(cut, size) for cut in cuts), size, size]  # tokens of many characters or none; the last is the end token
+    offsets = tuple(zip([0, *ends], ends, strict=False))
+    feedback = replace(feedback, response=replace(feedback.response, offsets=offsets))
+    config = RLFH(clip=clip, granularity=granularity, spread=spread, no_eos=-1.0)
+    paid = rescore(feedback, reward_fns({"rlfh": config})).rewards["rlfh"]
+    assert all(abs(value) <= clip + 1e-9 for value in paid.tokens)
+    assert paid.value == pytest.approx(math.fsum(paid.tokens), abs=1e-9)
+    assert paid.value == pytest.approx(math.fsum(event.value for event in paid.events), abs=1e-9)
+    free = rescore(feedback, reward_fns({"rlfh": replace(config, clip=None)})).rewards["rlfh"]
+    assert paid.tokens == pytest.approx([max(-clip, min(clip, value)) for value in free.tokens], abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -163,7 +198,7 @@ def test_worked_example_in_all_five() -> None:
     assert {name: reward.value for name, reward in paid.items()} == pytest.approx(
         {"rlfh": 1.6550881545, "truthrl": 1.0, "forag": 1.5, "klcf": 8 / 15, "knowrl": 4.0}
     )
-    assert tuple(paid) == METHODS
+    assert tuple(paid) == tuple(METHODS)
 
 
 def test_a_group_of_equals_is_paid_equally_and_a_batch_of_one_like_any() -> None:
@@ -194,9 +229,96 @@ def test_a_bare_row_is_scored_or_says_why_not() -> None:
         assert bare[name].value is None and bare[name].error is not None
 
 
+DOWN = Failure("judge", "network", "no reply")
+ASKING = ("fact", "checklist")
+
+
+def failed_row(kept: bool, extracted: bool) -> Feedback:
+    """A row in the form or not, with claims in and behind the thinking, on which every check failed, or the extraction did."""
+    parts = {"think": [("correct", 5)], "tagged": True} if kept else {}
+    read = row([("correct", 5)], [("wrong", 3)], **parts, checklist=("a", "b"))  # type: ignore[arg-type]
+    if not kept:  # it thinks, but does not answer in the form
+        read = replace(read, claims=(replace(read.claims[0], section="think"), *read.claims[1:]))
+    targets = [f"claim:{claim.id}" for claim in read.claims] if extracted else []
+    checks = [
+        *((target, aspect) for target in targets for aspect in ASKING), ("item:0", "checklist"), ("item:1", "checklist"),
+        ("outcome", "answer"), ("reasoning", "reasoning"), ("response", "out_of_knowledge"), ("response", "general"),
+        ("response", "factuality"), ("response", "baseline"), ("response", "informativeness"),
+    ]  # fmt: skip
+    verdicts = tuple(Verdict(target, aspect, error=DOWN) for target, aspect in checks)
+    return replace(read, verdicts=verdicts) if extracted else Feedback(read.response, verdicts=verdicts, error=DOWN)
+
+
+@pytest.mark.parametrize("extracted", [True, False])
+@pytest.mark.parametrize("kept", [True, False])
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "rlfh.granularity=paragraph", "truthrl.reward=binary", "truthrl.knowledge=true", "truthrl.reasoning=additive",
+        "forag.evaluation=subclaim", "forag.evaluation=holistic", "forag.baseline=true", "klcf.b=1", "klcf.w_check=0",
+        "klcf.w_truth=0", "klcf.w_general=1", "klcf.truth=missing", "klcf.form=false", "knowrl.facts=if_wrong",
+        "knowrl.answer_tag=true",
+    ],
+)  # fmt: skip
+def test_where_every_check_failed_no_method_pays_a_number(setting: str, kept: bool, extracted: bool) -> None:
+    name = setting.partition(".")[0]
+    paid = rescore(failed_row(kept, extracted), reward_fns(method_configs([name], [setting]))).rewards[name]
+    assert paid == Reward(None, error=DOWN)
+
+
+@pytest.mark.parametrize(
+    ("target", "aspect", "setting"),
+    [
+        ("claim:1", "fact", "klcf.w_check=0"), ("item:1", "checklist", "klcf.w_truth=0"), ("claim:1", "truth", "klcf.b=1"),
+        ("response", "general", "klcf.w_general=1"), ("claim:1", "checklist", "klcf.truth=missing"),
+        ("claim:0", "fact", "knowrl.facts=if_wrong"),
+    ],
+)  # fmt: skip
+def test_one_failed_check_is_enough_and_what_was_not_asked_is_none(target: str, aspect: str, setting: str) -> None:
+    """On a row without the form, which KLCF pays −1 without looking at a verdict."""
+    whole = row([("correct", 5)], think=[("wrong", 5)], verdicts=[Verdict("outcome", "answer", "correct")])
+    name = setting.partition(".")[0]
+    rewards = reward_fns(method_configs([name], [setting]))
+    paid = rescore(whole, rewards).rewards[name]
+    assert paid.value is not None and paid.parts["format"] == -1.0
+    assert {"klcf": -1.0, "knowrl": -1.0 + 2.0}[name] == paid.value
+    spoilt = replace(whole, verdicts=(*(v for v in whole.verdicts if v.target != target), Verdict(target, aspect, error=DOWN)))
+    assert rescore(spoilt, rewards).rewards[name] == Reward(None, error=DOWN)
+    lacking = Verdict("response", "outcome", error=Failure("verify", "no_gold", "no gold answers"))
+    others = [Verdict("segment:0", "factuality", error=DOWN), Verdict("response", "elegance", error=DOWN), lacking]
+    if setting != "klcf.truth=missing":
+        others.append(Verdict("claim:1", "checklist", error=DOWN))
+    for other in others:
+        assert rescore(replace(whole, verdicts=(*whole.verdicts, other)), rewards).rewards[name] == paid
+
+
+def test_with_a_judge_that_is_down_no_method_scores_an_answer() -> None:
+    """Neither in the form nor without it; extraction and checks alike have no reply."""
+
+    def down(prompts: Sequence[Prompt]) -> list[Reply]:
+        return [Reply(None, DOWN, Cost(calls=1)) for _ in prompts]
+
+    question = Question("q", "Where was Ada born?", ("Paris",), passages=(Passage("p", "Ada", "Ada."),), checklist=("a",))
+    for text in ("Ada was born in Rome.", "<think>Ada is a poet.</think><answer>Ada was born in Rome.</answer>"):
+        response = Response("r", question, text, offsets=words(text))
+        for name, config in method_configs().items():
+            [feedback] = method(name).grader(config, judge_checks(down))([response])
+            assert (feedback.rewards[name].value, feedback.rewards[name].error) == (None, DOWN), (name, text)
+
+
+def test_rlfh_names_the_rating_that_failed() -> None:
+    unrated = row([("correct", 5)])
+    verdicts = tuple(replace(verdict, informativeness=None) for verdict in unrated.verdicts)
+    pay = reward_fns(method_configs(["rlfh"]))
+    failed = replace(unrated, verdicts=(*verdicts, Verdict("response", "informativeness", error=DOWN)))
+    assert rescore(failed, pay).rewards["rlfh"] == Reward(None, error=DOWN)
+    lacking = rescore(replace(unrated, verdicts=verdicts), pay).rewards["rlfh"].error
+    assert lacking is not None and lacking.kind == "no_informativeness"
+
+
 def test_configs_by_name() -> None:
     configs = method_configs(settings=["rlfh.alpha=2", "knowrl.refusal=-1", "rlfh.f_wrong=-3", "klcf.l_max=none"])
-    assert tuple(configs) == METHODS
+    assert tuple(configs) == tuple(METHODS)
     assert (configs["rlfh"].alpha, configs["rlfh"].f_wrong, configs["knowrl"].refusal) == (2.0, -3.0, -1.0)
     assert configs["klcf"].l_max is None and configs["rlfh"].clip is None
     assert list(method_configs(["klcf"])) == ["klcf"]
@@ -230,7 +352,7 @@ def test_every_grader_asks_only_for_what_its_reward_looks_at() -> None:
         "klcf": (1.0, {"answer"}), "knowrl": (3.0, {"think"}),
     }  # fmt: skip
     for name, (value, sections) in expected.items():
-        [feedback] = method(name).grader(configure(name, tiny), tiny)([response])
+        [feedback] = method(name).grader(method(name).configure("tiny"), tiny.checks)([response])
         assert feedback.rewards[name].value == pytest.approx(value), (name, feedback)
         assert {claim.section for claim in feedback.claims} == sections
         judged = {verdict.target for verdict in feedback.verdicts if verdict.target.startswith("claim:")}
@@ -253,16 +375,3 @@ def test_single_pass_mode_takes_the_verdicts_of_the_extraction() -> None:
     assert [verdict.target for verdict in feedback.verdicts] == ["claim:1"] and feedback.cost.calls == 1
     with pytest.raises(WorkbenchError, match="no check fact"):
         method("rlfh").grader(RLFH(), judge)
-
-
-def test_only_some_can_be_trained(tmp_path: Path) -> None:
-    with pytest.raises(WorkbenchError, match="'forag' pays rewards but cannot be trained yet"):
-        train_recipe("forag", "tiny", 1, tmp_path / "run")
-    assert not (tmp_path / "run").exists()
-
-
-def test_configure_knows_all_five() -> None:
-    tiny: Bench = bench("tiny")
-    for name in METHODS:
-        assert type(configure(name, tiny, None, [])) is type(method_configs([name])[name])
-    assert configure("rlfh", tiny, None, ["rlfh.beta=3"]).beta == 3.0

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from math import log
 from typing import Any
 
 import pytest
 
-from tests.reward_rows import row, with_verdicts
+from tests.helpers.reward_rows import row, with_verdicts
 from workbench.examples import worked_example
 from workbench.grade import rescore
 from workbench.recipes.rlfh import RLFH, label_values, reward
@@ -109,7 +110,7 @@ def test_an_unplaced_claim_is_listed_and_paid_with_its_sentence() -> None:
     assert pay(replace(feedback, claims=claims), replace(PAPER, min_coverage=0.4)).unplaced == (1, 2)
 
 
-def test_clip_bounds_what_one_place_is_paid() -> None:
+def test_clip_bounds_what_one_token_is_paid() -> None:
     """Twenty wrong answers: −2·1.3·20 = −52 and ln(1 + 26) = 3.2958 at the paragraph's end, −10 when clipped."""
     feedback = row([("wrong", 5)] * 20)
     assert pay(feedback).value == pytest.approx(-52 + log(27))
@@ -117,6 +118,40 @@ def test_clip_bounds_what_one_place_is_paid() -> None:
     assert paid.value == pytest.approx(-10) and paid.tokens[-1] == pytest.approx(-10)
     assert paid.parts == pytest.approx({"truth": -52, "info": log(27), "clip": 52 - log(27) - 10})
     assert pay(feedback, replace(PAPER, clip=10.0)).value == pytest.approx(-52 + log(27))  # no single claim costs more than 2.6
+
+
+def with_tokens(feedback: Feedback, *ends: int) -> Feedback:
+    """The row with tokens that end at these characters."""
+    return replace(feedback, response=replace(feedback.response, offsets=tuple(zip((0, *ends), ends, strict=False))))
+
+
+def test_clip_bounds_all_events_of_a_token_together() -> None:
+    """ "c0 c1." with −2.6 at c0 and at c1 and ln 3.6 = 1.2809 at the end: none is above 3, on one token they are −3.9191."""
+    feedback, bounded = row([("wrong", 5), ("wrong", 5)]), replace(PAPER, clip=3.0)
+    assert [event.end for event in pay(feedback).events] == [2, 5, 6]
+    assert pay(feedback, bounded).value == pytest.approx(-5.2 + log(3.6))  # a token each
+    whole = with_tokens(feedback, 6)
+    assert pay(whole).tokens == (pytest.approx(-5.2 + log(3.6)),)
+    assert pay(whole, bounded).tokens == (pytest.approx(-3.0),)
+    assert pay(whole, bounded).value == pytest.approx(-3.0)
+    assert pay(whole, bounded).parts["clip"] == pytest.approx(5.2 - log(3.6) - 3.0)
+    two = pay(with_tokens(feedback, 5, 6), replace(PAPER, clip=1.0))  # −5.2 on the first, 1.2809 on the second
+    assert two.tokens == pytest.approx((-1.0, 1.0)) and two.value == pytest.approx(0.0)
+    assert [(event.end, event.value) for event in two.events if event.part == "clip"] == [
+        (5, pytest.approx(4.2)), (None, pytest.approx(1 - log(3.6))),
+    ]  # fmt: skip
+    bare = with_tokens(feedback)  # by its words, "c0" and " c1."
+    assert not bare.response.offsets and pay(bare, bounded).value == pytest.approx(-2.6 - 2.6 + log(3.6))
+    assert pay(bare, replace(PAPER, clip=1.5)).value == pytest.approx(-1.5 - (2.6 - log(3.6)))
+
+
+def test_what_is_spread_is_clipped_where_it_meets() -> None:
+    """c0, c1 and the full stop get −2.6, −2.6 and 0, and each a third of ln 3.6; the end token holds no character."""
+    feedback = with_tokens(row([("wrong", 5), ("wrong", 5)]), 2, 5, 6, 6)
+    spread = replace(PAPER, spread=True)
+    assert pay(feedback, spread).tokens == pytest.approx((log(3.6) / 3 - 2.6, log(3.6) / 3 - 2.6, log(3.6) / 3, 0.0))
+    clipped = pay(feedback, replace(spread, clip=0.2))
+    assert clipped.tokens == pytest.approx((-0.2, -0.2, 0.2, 0.0)) and clipped.value == pytest.approx(-0.2)
 
 
 def test_a_response_without_end_token_pays_for_it() -> None:
@@ -141,6 +176,79 @@ def test_settings() -> None:
     for broken in (RLFH(epsilon=-1.0), RLFH(clip=0.0), RLFH(granularity="word"), RLFH(alpha=float("nan"))):  # type: ignore[arg-type]
         with pytest.raises(WorkbenchError):
             reward(broken)
+
+
+USELESS = ("correct", 1)
+# The third map, of the code's README: β 1.2, g 1.25/1/.75/.1/−.2.
+README = RLFH(
+    f_correct=0.45, f_hedged_correct=0.35, f_vague=-1, f_hedged_wrong=-1.5, f_wrong=-1.7,
+    g_5=1.25, g_4=1, g_3=0.75, g_2=0.1, g_1=-0.2, beta=1.2,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("config", "says"),
+    [
+        (README, "f_vague=-1 (up to +0.014, at g_2=0.1) with alpha=1 and beta=1.2"),  # −1·.1 + 1.2·ln 1.1 = .0144
+        (RLFH(f_wrong=0), "f_wrong=0 (up to +0.83, at g_5=1.3, g_4=1.2, g_3=1.1, g_2=1)"),  # ln 2.3; not at g_1: ln .9
+        (RLFH(beta=3), "f_vague=-1 (up to +1.2, at g_5=1.3"),  # 3·ln 2.3 − 1.3 = 1.1988
+        (RLFH(alpha=0), "f_vague=-1 (up to +0.83, at g_5=1.3"),
+        (
+            RLFH(f_vague=0.1),
+            "g_5=1.3, g_4=1.2, g_3=1.1, g_2=1, g_1=-0.1)",
+        ),  # .1·.1, which joined to a long sentence costs next to nothing
+    ],
+)
+def test_settings_that_pay_for_mistakes_are_warned_of(config: RLFH, says: str) -> None:
+    with pytest.warns(UserWarning, match="rlfh pays more for a bad claim than for none") as caught:
+        reward(config)
+    [warning] = caught
+    assert says in str(warning.message) and "\n" not in str(warning.message)
+
+
+@pytest.mark.parametrize("config", [PAPER, RLFH(reward_map="launch_script"), RLFH(alpha=0, beta=0)])
+def test_the_papers_settings_pay_for_no_mistake_by_itself(config: RLFH) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        pay_fn = reward(config)
+    for mistake in ("vague", "hedged_wrong", "wrong"):
+        for rating in (1, 2, 3, 4, 5):
+            for beside in ([], [("correct", 2)], [("correct", 5), ("wrong", 4)], [("correct", 3), USELESS]):
+                without = pay_fn(row(beside)).value
+                joined, apart = pay_fn(row([*beside, (mistake, rating)])).value, pay_fn(row(beside, [(mistake, rating)])).value
+                assert without is not None and joined is not None and apart is not None
+                assert joined <= without and apart <= without
+
+
+@pytest.mark.parametrize(
+    ("config", "label", "rating", "useless"),
+    [
+        (PAPER, "vague", 2, 5),  # Σg −.5: −1 + ln(1.5/.5) = +.0986; −.4: −1 + ln(1.6/.6) = −.0192
+        (PAPER, "hedged_wrong", 2, 8),  # −.8: −1.5 + ln(1.2/.2) = +.2918; −.7: −1.5 + ln(1.3/.3) = −.0337
+        (PAPER, "wrong", 2, 9),  # −.9: −2 + ln(1.1/.1) = +.3979; −.8: −2 + ln(1.2/.2) = −.2082
+        (RLFH(reward_map="launch_script"), "vague", 2, 2),  # −.2: −.8 + ln(1.8/.8) = +.0109; −.1: −.8 + ln(1.9/.9) = −.0528
+        (RLFH(reward_map="launch_script"), "hedged_wrong", 2, 4),
+        (RLFH(reward_map="launch_script"), "wrong", 2, 6),
+    ],
+)
+def test_among_useless_claims_a_mistake_is_paid(config: RLFH, label: str, rating: int, useless: int) -> None:
+    """The limit that `paid_mistakes` names: no informativeness is paid with one useless claim less."""
+
+    def gain(count: int, rating: int) -> float:
+        with_it, without = (pay(row([USELESS] * count + more), config).value for more in ([(label, rating)], []))
+        assert with_it is not None and without is not None
+        return with_it - without
+
+    assert gain(useless, rating) > 0
+    assert all(gain(useless - 1, other) < 0 for other in (1, 2, 3, 4, 5))
+    if (config, label) == (PAPER, "vague"):
+        assert gain(5, 2) == pytest.approx(log(3) - 1) and gain(4, 2) == pytest.approx(log(8 / 3) - 1)
+
+
+def test_what_is_warned_of_is_paid() -> None:
+    """README's map: a vague supplementary claim in a sentence of its own, against silence."""
+    with pytest.warns(UserWarning):
+        assert pay(row([("vague", 2)]), README).value == pytest.approx(1.2 * log(1.1) - 0.1)
 
 
 BAD = Failure("verify", "parse", "no object", "?")

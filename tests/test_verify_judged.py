@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import pytest
+
 from workbench.judge import elements
 from workbench.knowledge import from_passages
 from workbench.types import Checked, Claim, Claims, Cost, Failure, Passage, Prompt, Question, Reply, Response, Verdict, Verify
@@ -271,11 +273,41 @@ def test_claims_are_compared_with_the_whole_checklist() -> None:
     assert [(v.target, v.label) for v in checked.verdicts] == [("claim:0", "consistent"), ("claim:1", "missing")]
 
 
-def test_reasoning_judges_only_what_was_thought_aloud() -> None:
+def test_the_judge_of_the_reasoning_sees_the_reasoning_alone() -> None:
     judge = Scripted(lambda task, told: {"label": "good"})
-    thought, silent = one(
-        reasoning(judge), (response("<think>Since A, B.</think>B", CITY), Claims()), (response("B"), Claims())
-    )
-    assert (thought.verdicts[0].label, silent.verdicts[0].label) == ("good", "poor")
-    assert (thought.verdicts[0].target, thought.verdicts[0].aspect) == ("reasoning", "reasoning")
-    assert len(judge.batches[0]) == 1
+    text = "<think>Since A is the seat of government, B follows.</think><answer>Bologna</answer>"
+    [checked] = one(reasoning(judge), (response(text, CITY), Claims()))
+    [verdict] = checked.verdicts
+    assert (verdict.target, verdict.aspect, verdict.label, verdict.by) == ("reasoning", "reasoning", "good", "scripted")
+    [prompt] = judge.batches[0]
+    assert [element.text for element in elements(prompt.text) if element.tag == "response"] == [
+        "Since A is the seat of government, B follows."
+    ]
+    assert "Bologna" not in prompt.text
+
+
+@pytest.mark.parametrize(
+    ("text", "asked"),
+    [
+        ("B", False),  # nothing thought aloud
+        ("<think></think>B", False),
+        ("<think> \n </think>B", False),
+        ("<think>Hmm, let me think.</think>B", False),
+        ("<think>Okay. Let me see… Wait! Hmm?</think>B", False),
+        ("<think>Let's think step by step.\n\nSo, let me see.</think>B", False),
+        ("<think>Ada was born in Paris.</think>I don't know.", False),  # an abstention
+        ("<think>Ada was born in Paris.</think><answer>I'm not sure.</answer>", False),
+        ("<think>Ada was born in Paris.</think>B", True),
+        ("<think>Let me recall: Ada was born in Paris.</think>B", True),
+        ("<think>Okay, Ada was born in Paris.</think>B", True),
+        ("<think>Hmm. 1900 + 12 = 1912</think>B", True),
+        ("<think>艾达出生在巴黎。</think>B", True),
+        ("<think>Ada was born in Paris", True),  # cut off: it answers nothing, and so does not abstain
+    ],
+)
+def test_the_reasoning_that_a_judge_is_asked_about(text: str, asked: bool) -> None:
+    judge = Scripted(lambda task, told: {"label": "good"})
+    [checked] = one(reasoning(judge), (response(text, CITY), Claims()))
+    assert checked.verdicts[0].label == ("good" if asked else "poor")
+    assert checked.verdicts[0].by == ("scripted" if asked else "rule")
+    assert sum(map(len, judge.batches)) == checked.cost.calls == int(asked)

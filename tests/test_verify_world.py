@@ -244,22 +244,42 @@ def test_claims_against_the_checklist(world: World, biography: Question) -> None
     ("thought", "label"),
     [
         ("{true}", "good"),
+        ("Hmm, let me think. {true}", "good"),
+        ("{true} {vague}", "good"),
+        ("{true} {unreadable}", "good"),
         ("{false}", "poor"),
         ("{true} {false}", "poor"),
+        ("{true} {made_up}", "poor"),
+        ("", "poor"),
         ("Let me see?", "poor"),
-        ("{true} Glorbs zibble.", "good"),
-        ("Glorbs zibble the mumps.", "poor"),
+        ("Hmm, let me think.", "poor"),
+        ("I shall now think about this with great care.", "poor"),
+        ("{vague}", "poor"),
+        ("{unreadable}", "poor"),
+        ("{beside}", "poor"),  # true of somebody else
+        ("{beside} {unreadable}", "poor"),
     ],
 )
-def test_reasoning_is_good_if_it_makes_claims_and_none_is_wrong(
+def test_reasoning_is_good_if_it_claims_what_is_true_of_the_question_and_nothing_wrong(
     world: World, biography: Question, thought: str, label: str
 ) -> None:
-    true, false = text_of(world, biography)[0].split(". ")[:2]
-    text = f"<think>{thought.format(true=f'{true}.', false=f'{false}.')}</think><answer>{false}.</answer>"
-    response = Response("r", biography, text)
-    [found] = world_claims(world)([response])
-    [checked] = world_reasoning(world)([(response, found)])
-    assert checked.verdicts[0].label == label
+    true, false, _, vague = text_of(world, biography)[0].removesuffix(".").split(". ")
+    other_person = next(q.title for q in world.questions("test", ["biography"]) if q.title != biography.title)
+    told = {
+        "true": true, "false": false, "vague": vague, "made_up": f"{biography.title} was born in Atlantis",
+        "unreadable": "Glorbs zibble the mumps",
+        "beside": f"{other_person} is a {world.by[other_person]['profession'].object}",
+    }  # fmt: skip
+    thought = thought.format(**{name: f"{sentence}." for name, sentence in told.items()})
+
+    def judged(answer: str) -> str | None:
+        response = Response("r", biography, f"<think>{thought}</think><answer>{answer}</answer>")
+        [found] = world_claims(world)([response])
+        [checked] = world_reasoning(world)([(response, found)])
+        return checked.verdicts[0].label
+
+    assert judged(f"{false}.") == label
+    assert judged("I don't know.") == "poor"  # an abstention's reasoning is not paid
 
 
 def test_reasoning_of_a_failed_extraction_fails(world: World, biography: Question) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from workbench.cli import main
 from workbench.types import WorkbenchError
 from workbench.world import load_world, schema
 from workbench.world.export import export_world
@@ -84,7 +85,7 @@ def claims(count, seed=7):
 def test_a_script_with_the_export_alone_agrees_with_the_oracle_on_2000_claims(export, tmp_path):
     asked = claims(2000)
     (tmp_path / "claims.json").write_text(json.dumps(asked))
-    script = Path(__file__).with_name("standalone_judge.py")
+    script = Path(__file__).with_name("helpers") / "standalone_judge.py"
     assert "import workbench" not in script.read_text() and "from workbench" not in script.read_text()
     done = subprocess.run(
         [sys.executable, "-I", str(script), str(export[0]), str(tmp_path / "claims.json")],
@@ -104,3 +105,27 @@ def test_an_unwritable_folder_is_one_clear_error(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(WorkbenchError, match="--out"):
         export_world(tmp_path / "file" / "below")
+
+
+@pytest.mark.parametrize("name", ["rollouts.jsonl", "questions.jsonl", "notes.txt"])
+def test_a_folder_with_anything_but_an_export_is_left_alone(tmp_path, name):
+    """A run's folder has a questions.jsonl of its own, which an export would replace."""
+    (tmp_path / name).write_text("mine\n")
+    with pytest.raises(WorkbenchError, match=rf"holds {name}, which no export.* --out"):
+        export_world(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == [name] and (tmp_path / name).read_text() == "mine\n"
+
+
+def test_an_export_is_replaced_even_if_it_was_killed_but_not_with_somebody_elses_file_in_it(export, tmp_path, capsys):
+    out, _ = export
+    killed = tmp_path / "killed"
+    killed.mkdir()
+    (killed / "world.json").write_text((out / "world.json").read_text())
+    (killed / "entities.jsonl").write_text('{"id": "half')
+    with pytest.raises(SystemExit) as exit:
+        main(["world", "export", "--out", str(killed)])
+    assert exit.value.code == 0 and f"written to {killed}: rows by file\n" in capsys.readouterr().out
+    assert (killed / "entities.jsonl").read_bytes() == (out / "entities.jsonl").read_bytes()
+    (killed / "rollouts.jsonl").touch()
+    with pytest.raises(WorkbenchError, match=r"holds rollouts\.jsonl"):
+        export_world(killed)

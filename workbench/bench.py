@@ -1,4 +1,4 @@
-"""The one dial: `bench("tiny" | "small" | "paper")` -> policy, questions, sizes and the recipes' settings at that scale.
+"""The one dial: `bench("tiny" | "small" | "paper")` -> policy, questions and checks.
 
 `tiny` is the closed world with its shipped policy and needs nothing from outside. `small` and `paper` name models on the
 hub and read questions from a data set or a file.
@@ -12,13 +12,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from workbench.types import Grade, Question, RewardFn, WorkbenchError
-
-if TYPE_CHECKING:
-    from workbench.checks import Checks
-    from workbench.generate import Policy
+from workbench.checks import Checks, rule_checks, world_checks
+from workbench.data import load
+from workbench.generate import Policy
+from workbench.policy import check_policy_name, load_apart, load_policy
+from workbench.runs.folder import read_json
+from workbench.types import Question, WorkbenchError
+from workbench.world import load_world
+from workbench.world.questions import SHORT_KINDS
 
 NAMES = ("tiny", "small", "paper")
 TINY_POLICY = Path(__file__).resolve().parent.parent / "data" / "tiny-policy"  # in the repository, not in a wheel
@@ -28,32 +30,13 @@ THINK_THEN_BOX = (
     "If you are not sure of the answer, write \\boxed{I don't know}."
 )
 
-# *(ours)*, for 1M parameters on two CPU cores; tuned on the validation split.
-TINY_GRPO: Mapping[str, Any] = {
-    "steps": 32,
-    "prompts_per_step": 64,
-    "group_size": 8,
-    "learning_rate": 4e-4,
-    "schedule": "linear",
-    "beta": 0.0,
-    "max_new_tokens": 12,
-    "lora_r": 16,
-    "lora_alpha": 32,
-    "micro_batch": None,
-    "generation_batch": None,
-    "save_every": 5,
-}
-
-# *(ours)*: the tiny policy writes no tags, and its long answers have 40 to 70 tokens.
-TINY_KLCF: Mapping[str, Any] = {"form": False, "l_max": 96, "l_cache": 24}
-
 
 @dataclass(frozen=True)
 class Bench:
-    """A scale to work at. `policy` and `checkpoints` are folders or hub names; `overrides[recipe]` changes its config.
+    """A scale to work at. `policy` and `checkpoints` are folders or hub names; `max_new_tokens` is for an evaluation.
 
-    `judge` makes the checks that responses are graded by, when they are first asked for: the closed world's own on the tiny
-    bench; elsewhere, unless others are given, what rules can tell.
+    How a method is set at this scale stands on the method's page. `judge` makes the checks that responses are graded by, when
+    they are first asked for: the closed world's own on the tiny bench; elsewhere, unless others are given, what rules can tell.
     """
 
     name: str
@@ -62,20 +45,11 @@ class Bench:
     max_new_tokens: int
     hash: str  # of the questions: the world's, or the file's
     judge: Callable[[], Checks]
-    require_box: bool = False
     checkpoints: Mapping[str, str] = field(default_factory=dict)
-    overrides: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @cached_property
     def checks(self) -> Checks:
         return self.judge()
-
-    def grade(self, rewards: Mapping[str, RewardFn] | None = None) -> Grade:
-        """Grade by outcome, paying `rewards` (none of them for an evaluation)."""
-        from workbench.grade import grade
-        from workbench.verify import outcome
-
-        return grade([outcome(require_box=self.require_box)], rewards or {})
 
     def path(self, policy: str) -> str:
         """The folder or hub name that "sft", "base" or any other policy name stands for.
@@ -89,23 +63,22 @@ class Bench:
         check_world(policy, path, self.hash)
         return path
 
-    def load(self, policy: str) -> Policy:
-        """Load a policy by name for generation; a run folder's adapter goes over this bench's own policy."""
-        from workbench.generate import load_policy
-        from workbench.train.run import read_json
+    def load(self, policy: str, *, apart: bool = False, threads: int | None = None) -> Policy:
+        """Load a policy by name for generation; a run folder's adapter goes over this bench's own policy.
 
+        With `apart` another process generates, on `threads` CPU threads.
+        """
         path = self.path(policy)
         check_policy(policy, path)
         # A run's folder says by name what it started from: that still holds where the checkout has moved.
         run = read_json(Path(path) / "config.json") or {}
         base = self.path(run["policy"]) if run.get("bench") == self.name and "policy" in run else None
-        return replace(load_policy(path, base=base), name=policy)
+        loaded = load_apart(path, base=base, threads=threads) if apart else load_policy(path, base=base)
+        return replace(loaded, name=policy)
 
 
 def check_world(name: str, path: str, world_hash: str) -> None:
     """Refuse a built policy whose card, beside its folder, names another world: what it knows is true of that one."""
-    from workbench.train.run import read_json
-
     folder = Path(path).parent
     built = (read_json(folder / "card.json") or {}).get("world_hash")
     if built is not None and built != world_hash:
@@ -121,8 +94,6 @@ def check_policy(name: str, path: str) -> None:
     Raises:
         WorkbenchError: no such folder and no possible hub name; for the shipped policy, how to build it.
     """
-    from workbench.generate import check_policy_name
-
     if Path(path).is_relative_to(TINY_POLICY) and not Path(path).is_dir():
         raise WorkbenchError(
             f"the tiny bench's policy '{name}' is missing: run `workbench world build --out {TINY_POLICY}`, or work in a clone "
@@ -134,7 +105,8 @@ def check_policy(name: str, path: str) -> None:
 def bench(name: str, questions: str | Path | None = None, checks: Checks | None = None) -> Bench:
     """The bench called `name`; `questions` names the data set or the file that `small` and `paper` take theirs from.
 
-    `checks` replaces the bench's own judge: see `workbench.checks.judge_checks` for a language model behind a URL.
+    `checks` replaces the bench's own judge, in training and in evaluation: see `workbench.checks.judge_checks` for a language
+    model behind a URL.
 
     Raises:
         WorkbenchError: no such bench, or its questions are missing or cannot be read.
@@ -142,18 +114,14 @@ def bench(name: str, questions: str | Path | None = None, checks: Checks | None 
     if name == "tiny":
         return _tiny() if checks is None else replace(_tiny(), judge=lambda: checks)
     if name == "small":
-        return _hub("small", "Qwen/Qwen2.5-0.5B-Instruct", questions, {"prompts_per_step": 16, "max_new_tokens": 512}, checks)
+        return _hub("small", "Qwen/Qwen2.5-0.5B-Instruct", questions, 512, checks)
     if name == "paper":
-        return _hub("paper", "Qwen/Qwen2.5-7B-Instruct", questions, {}, checks)
+        return _hub("paper", "Qwen/Qwen2.5-7B-Instruct", questions, NEW_TOKENS, checks)
     raise WorkbenchError(f"no bench '{name}': choose one of {', '.join(NAMES)}")
 
 
 @cache
 def _tiny() -> Bench:
-    from workbench.checks import world_checks
-    from workbench.world import load_world
-    from workbench.world.questions import SHORT_KINDS
-
     world = load_world()
 
     def questions(split: str, kinds: Sequence[str] | None = None, lang: str = "en") -> list[Question]:
@@ -168,22 +136,10 @@ def _tiny() -> Bench:
         hash=world.hash,
         judge=lambda: world_checks(world),
         checkpoints={"sft": str(TINY_POLICY / "sft"), "base": str(TINY_POLICY / "base")},
-        overrides={"truthrl": TINY_GRPO, "klcf": TINY_KLCF},
     )
 
 
-def rule_checks(require_box: bool = False) -> Checks:
-    """What rules alone can tell: the claims of a response, and its outcome where there are gold answers."""
-    from workbench.checks import Checks
-    from workbench.extract import rules
-    from workbench.verify import outcome
-
-    return Checks(rules(), {"outcome": outcome(require_box)})
-
-
-def _hub(name: str, model: str, source: str | Path | None, overrides: Mapping[str, Any], checks: Checks | None) -> Bench:
-    from workbench.data import load
-
+def _hub(name: str, model: str, source: str | Path | None, new_tokens: int, checks: Checks | None) -> Bench:
     if source is None:
         raise WorkbenchError(
             f"bench '{name}' has no questions of its own: give --questions NAME|FILE, "
@@ -200,12 +156,10 @@ def _hub(name: str, model: str, source: str | Path | None, overrides: Mapping[st
         name=name,
         policy="sft",
         questions=questions,
-        max_new_tokens=int(overrides.get("max_new_tokens", NEW_TOKENS)),
+        max_new_tokens=new_tokens,
         hash=_hash(loaded),
         judge=lambda: checks or rule_checks(require_box=True),
-        require_box=True,
         checkpoints={"sft": model, "base": model.removesuffix("-Instruct")},
-        overrides={"truthrl": overrides},
     )
 
 

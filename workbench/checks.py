@@ -27,6 +27,9 @@ class Checks:
     recognise: Callable[[Question], Question] | None = None
 
 
+OF_CLAIMS = frozenset({"fact", "single_pass", "claim_checklist", "reasoning"})  # the checks that look at claims
+
+
 def world_checks(world: World) -> Checks:
     """The closed world as a judge: exact, and free."""
     from workbench.extract import world as world_claims
@@ -44,24 +47,37 @@ def world_checks(world: World) -> Checks:
 
 
 def judge_checks(
-    judge: Judge, search: Search | None = None, mode: Literal["pipeline", "single_pass"] = "pipeline", k: int = 5
+    judge: Judge,
+    search: Search | None = None,
+    mode: Literal["pipeline", "single_pass"] = "pipeline",
+    k: int = 5,
+    require_box: bool = False,
 ) -> Checks:
-    """A language model as a judge, with `search` for the evidence of questions that bring no passages.
+    r"""A language model as a judge, with `search` for the evidence of questions that bring no passages.
 
-    With `mode="single_pass"` claims are read and labelled in one call for each response, without passages.
+    With `mode="single_pass"` claims are read and labelled in one call for each response, without passages. `require_box` takes
+    for an answer only what stands in `\boxed{}`, which the benches "small" and "paper" ask their policies for.
     """
     from workbench.extract import judged, single_pass
     from workbench.verify import checklist, claim_checklist, facts, judged_outcome, reasoning
 
     verify = {
         "fact": facts(judge, search, k),
-        "outcome": judged_outcome(judge),
+        "outcome": judged_outcome(judge, require_box),
         "checklist": checklist(judge),
         "claim_checklist": claim_checklist(judge),
         "reasoning": reasoning(judge),
     }
     together = single_pass(judge)
     return Checks(judged(judge) if mode == "pipeline" else together, verify, together)
+
+
+def rule_checks(require_box: bool = False) -> Checks:
+    """What rules alone can tell: the claims of a response, and its outcome where there are gold answers."""
+    from workbench.extract import rules
+    from workbench.verify import outcome
+
+    return Checks(rules(), {"outcome": outcome(require_box)})
 
 
 def local_checks(search: Search | None = None) -> Checks:
@@ -79,6 +95,7 @@ def local_checks(search: Search | None = None) -> Checks:
         verifier = load_verifier()
     except ImportError as error:
         raise WorkbenchError(
-            f"the local verifier needs '{error.name}': pip install 'factuality-workbench[dense]', or name a judge by its URL"
+            f"the local verifier needs '{error.name}': install what this package depends on (`make demo` does), or name a "
+            "judge by its URL"
         ) from error
     return Checks(rules(), {"fact": local_facts(verifier, search), "outcome": outcome()})

@@ -1,19 +1,50 @@
-"""`--set name.field=value`: change fields of a frozen config dataclass by their declared types, and check their values."""
+"""Frozen config dataclasses: fields with their help, configs made of parts, and `--set name.field=value`.
+
+A config may hold other configs as `part`s: `TruthRL(grpo=GRPO(steps=10))`, spelled `truthrl.grpo.steps=10`. A part's fields can
+also be spelled without its name, `truthrl.steps=10`, as long as the config itself has no field of that name; so they were
+before configs had parts, and what was stored then is still read.
+"""
 
 from __future__ import annotations
 
 import math
 import types
 import typing
-from collections.abc import Sequence
-from dataclasses import fields, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field, fields, is_dataclass, replace
 from typing import Any, Literal, TypeVar
 
 from workbench.types import WorkbenchError
 
 Config = TypeVar("Config")
+Value = TypeVar("Value")
 
 WORDS_FOR_BOOL = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+
+def setting(default: Value, help: str) -> Value:
+    """A config's field with its help, which stands in the page of settings and beside its control in the inspector."""
+    return field(default=default, metadata={"help": help})
+
+
+def help_of(config: Any) -> dict[str, str]:
+    """The help of each of a config's own fields."""
+    return {one.name: one.metadata.get("help", "") for one in fields(config)}
+
+
+def parts(config: Any) -> dict[str, Any]:
+    """The configs that a config is made of, by field."""
+    return {one.name: value for one in fields(config) if is_dataclass(value := getattr(config, one.name))}
+
+
+def settings(config: Any, prefix: str = "") -> Iterator[tuple[str, Any, str]]:
+    """(name, value, help) of every field, those of the parts as "part.field"."""
+    inner = parts(config)
+    for name, help in help_of(config).items():
+        if name in inner:
+            yield from settings(inner[name], f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", getattr(config, name), help
 
 
 def override(config: Config, name: str, settings: Sequence[str]) -> Config:
@@ -22,28 +53,52 @@ def override(config: Config, name: str, settings: Sequence[str]) -> Config:
     Raises:
         WorkbenchError: no such field (the fields are listed) or a value of the wrong type.
     """
-    known = typing.get_type_hints(type(config))
-    names = [field.name for field in fields(config)]  # type: ignore[arg-type]
-    changes: dict[str, Any] = {}
     for setting in settings:
         target, equals, text = setting.partition("=")
-        prefix, _, field = target.strip().rpartition(".")
-        if not equals or prefix != name:
+        prefix, _, path = target.strip().partition(".")
+        if not equals or prefix != name or not path:
             raise WorkbenchError(f"--set {setting}: write {name}.FIELD=VALUE")
-        if field not in names:
-            raise WorkbenchError(f"--set {setting}: {name} has no field '{field}'; its fields are {', '.join(names)}")
-        changes[field] = parse(text.strip(), known[field], f"--set {setting}")
-    return replace(config, **changes)  # type: ignore[type-var]
+        config = _set(config, path, text.strip(), f"--set {setting}", name)
+    return config
+
+
+def _set(config: Any, path: str, text: str, where: str, name: str) -> Any:
+    inner, field, (head, _, rest) = parts(config), path, path.partition(".")
+    if rest and head in inner:
+        return replace(config, **{head: _set(inner[head], rest, text, where, f"{name}.{head}")})
+    own = [one.name for one in fields(config) if one.name not in inner]
+    if field in own:
+        return replace(config, **{field: parse(text, typing.get_type_hints(type(config))[field], where)})
+    homes = {part: value for part, value in inner.items() if field in _names(value)}
+    if not homes:
+        known = [*own, *(f"{part}.{one}" for part, value in inner.items() for one in _names(value))]
+        raise WorkbenchError(f"{where}: {name} has no field '{field}'; its fields are {', '.join(known)}")
+    return replace(config, **{part: _set(value, field, text, where, name) for part, value in homes.items()})
+
+
+def restore(config: Config, stored: Mapping[str, Any]) -> Config:
+    """`config` with the values of a stored one: a mapping of fields and parts, or of all fields side by side as they once were.
+
+    What the stored one does not have keeps its value, and what this config no longer has is left out.
+    """
+    inner = parts(config)
+    known = {one.name: stored[one.name] for one in fields(config) if one.name in stored and one.name not in inner}  # type: ignore[arg-type]
+    for part, value in inner.items():
+        own = stored.get(part)
+        known[part] = restore(value, own if isinstance(own, Mapping) else stored)
+    return replace(config, **known)  # type: ignore[type-var]
 
 
 def check_values(config: Any) -> None:
     """Raise a WorkbenchError for a value that a field's Literal does not list and for a number that is not finite."""
-    for field, kind in typing.get_type_hints(type(config)).items():
-        value = getattr(config, field)
+    for part in parts(config).values():
+        check_values(part)
+    for name, kind in typing.get_type_hints(type(config)).items():
+        value = getattr(config, name)
         if typing.get_origin(kind) is Literal and value not in typing.get_args(kind):
-            raise WorkbenchError(f"{field} is '{value}': choose one of {', '.join(map(str, typing.get_args(kind)))}")
+            raise WorkbenchError(f"{name} is '{value}': choose one of {', '.join(map(str, typing.get_args(kind)))}")
         if isinstance(value, float) and not math.isfinite(value):
-            raise WorkbenchError(f"{field} is {value}: it must be a finite number")
+            raise WorkbenchError(f"{name} is {value}: it must be a finite number")
 
 
 def parse(text: str, kind: Any, where: str) -> Any:
@@ -65,3 +120,7 @@ def parse(text: str, kind: Any, where: str) -> Any:
         return kind(text)
     except ValueError as error:
         raise WorkbenchError(f"{where}: '{text}' is not {'an' if kind is int else 'a'} {kind.__name__}") from error
+
+
+def _names(config: Any) -> list[str]:
+    return [one.name for one in fields(config)]

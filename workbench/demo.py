@@ -44,10 +44,10 @@ def run_demo(out: Path, seed: int = 1, threads: int = DEFAULT_THREADS) -> dict[s
 
 def demo_run(out: Path, reward: str, seed: int, threads: int) -> dict[str, Any]:
     """One run of the demo: the recipe's own settings, measured on the test split."""
-    from workbench.recipes import train_recipe
+    from workbench.experiment import train
 
     settings = [f"truthrl.reward={reward}", "truthrl.eval_split=test", "truthrl.eval_samples=2"]
-    return train_recipe("truthrl", "tiny", seed, out, None, threads, settings)
+    return train("truthrl", "tiny", seed, out, None, threads, settings)
 
 
 def results_table(reports: Mapping[str, Mapping[str, Any]], mode: str) -> Any:
@@ -57,7 +57,7 @@ def results_table(reports: Mapping[str, Mapping[str, Any]], mode: str) -> Any:
     from workbench.evaluate import compare
 
     how = "greedy" if mode == "greedy" else "sampled at T=1"
-    rows = compare(reports, mode).to_dict("records")
+    rows = compare(reports, mode, TIERS).to_dict("records")
     table = Table(title=f"{reports['start']['n']} test questions, {how} [95 % intervals]", title_justify="left")
     for column in rows[0]:
         table.add_column(column, justify="left" if column in ("tier", "policy") else "right", no_wrap=True)

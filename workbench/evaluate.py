@@ -1,24 +1,31 @@
-"""Policy + questions -> one table: greedy and sampled accuracy, abstention, hallucination and truthfulness."""
+"""Policy + questions -> one table: outcome rates and claim metrics, greedy and sampled, by tier and kind."""
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.metrics import RATES, breakdown, table
+from workbench.bench import Bench
+from workbench.bench import bench as bench_of
+from workbench.checks import Checks
+from workbench.generate import Policy, generate
+from workbench.grade import SAID, assemble
+from workbench.metrics import RATES, breakdown, claim_table, table
 from workbench.threads import use_threads
 from workbench.types import Feedback, Grade, Question, WorkbenchError
-from workbench.world.facts import TIERS
 
 if TYPE_CHECKING:
     import pandas as pd
+
+MEASURED = ("outcome", "fact")  # the checks that an evaluation asks for, where there are any
 
 
 def evaluate_policy(
     policy: str,
     split: str,
-    bench: str,
+    bench: str | Bench,
     samples: int = 1,
     seed: int = 0,
     limit: int | None = None,
@@ -26,44 +33,45 @@ def evaluate_policy(
     threads: int | None = None,
     questions: str | Path | None = None,
     lang: str = "en",
+    apart: bool = False,
 ) -> dict[str, Any]:
-    """Evaluate a policy on one split of a bench.
+    """Evaluate a policy on one split of a bench, by the bench's own checks.
 
     Args:
         policy: a checkpoint folder, a run folder, a hub name, or "sft" / "base" for the bench's own checkpoints.
         split: the split's name ("validation", "test", "ood", …).
-        bench: the bench's name.
+        bench: the bench, or its name.
         samples: sampled responses a question (temperature 1), beside the greedy one; 0 for greedy alone.
         limit: evaluate the first `limit` questions of a reproducible shuffle, so that every tier is met.
-        kinds: question kinds to keep; by default all whose questions have gold answers.
-        questions: the data set or question file of a bench that has no questions of its own.
+        kinds: question kinds to keep, those without gold answers too; by default all whose questions have gold answers.
+        questions: the data set or question file of a bench, given by name, that has no questions of its own.
         lang: the language to ask in; "l2" is the second one of the tiny bench's world.
+        apart: generate in a process of its own.
 
     Raises:
         WorkbenchError: unknown policy, bench or split, or no question is left.
     """
-    import workbench.bench as benches
-
-    chosen = benches.bench(bench, questions=questions)
-    found = chosen.questions(split, kinds, lang)
+    chosen = bench_of(bench, questions=questions) if isinstance(bench, str) else bench
+    found = chosen.questions(split, kinds or None, lang)
     asked = select(found if kinds else [question for question in found if question.answers], limit, seed)
     if not asked:
         wanted = f"split '{split}'" + (f" of kinds {list(kinds)}" if kinds else "") + (f" in '{lang}'" if lang != "en" else "")
         raise WorkbenchError(f"no questions in {wanted}: name others")
     with use_threads(threads):
-        loaded = chosen.load(policy)
-        return evaluate(loaded, asked, chosen.grade(), chosen.max_new_tokens, samples=samples, seed=seed) | {
-            "policy": policy,
-            "split": split,
-        }
+        loaded = chosen.load(policy, apart=apart, threads=threads)
+        told = evaluate(loaded, asked, evaluation_grade(chosen.checks), chosen.max_new_tokens, samples=samples, seed=seed)
+    return told | {"policy": policy, "split": split}
+
+
+def evaluation_grade(checks: Checks) -> Grade:
+    """Outcomes, where there are gold answers, and the facts of what a response says, as far as these checks give them."""
+    return assemble(checks, [name for name in MEASURED if name in checks.verify], {}, SAID, where_given=True)
 
 
 def evaluate(
-    policy: Any, questions: Sequence[Question], grade: Grade, max_new_tokens: int, *, samples: int = 1, seed: int = 0
+    policy: Policy, questions: Sequence[Question], grade: Grade, max_new_tokens: int, *, samples: int = 1, seed: int = 0
 ) -> dict[str, Any]:
-    """Evaluate a loaded `generate.Policy` on `questions`, graded by `grade`; see `report` for the result."""
-    from workbench.generate import generate
-
+    """Evaluate a loaded policy on `questions`, graded by `grade`; see `report` for the result."""
     greedy = grade(generate(policy, questions, max_new_tokens=max_new_tokens, greedy=True))
     drawn: list[Feedback] = []
     if samples:
@@ -80,17 +88,21 @@ def report(
     seeds: Sequence[int] = (0,),
     resamples: int = 2000,
 ) -> dict[str, Any]:
-    """`{policy, split, n, seeds, greedy, sampled}`; each of the last two is `metrics.table` with `by_tier`, `by_kind`.
+    """`{policy, split, n, seeds, greedy, sampled}`; each of the last two has the outcome rates of `metrics.table` and, where
+    responses were read for claims, those of `metrics.claim_table`; and the same again `by_tier` and `by_kind`.
 
     `n` counts questions; intervals are 95 % bootstraps over questions. Empty input gives null values, never NaN.
     """
+    options: dict[str, Any] = {"seed": seeds[0] if seeds else 0, "resamples": resamples}
+
+    def measured(feedbacks: Sequence[Feedback]) -> dict[str, Any]:
+        return {**table(feedbacks, **options), **claim_table(feedbacks, **options)}
 
     def block(feedbacks: Sequence[Feedback]) -> dict[str, Any]:
-        options: dict[str, Any] = {"seed": seeds[0] if seeds else 0, "resamples": resamples}
         return {
-            **table(feedbacks, **options),
-            "by_tier": breakdown(feedbacks, lambda f: f.response.question.meta.get("tier"), **options),
-            "by_kind": breakdown(feedbacks, lambda f: f.response.question.kind, **options),
+            **measured(feedbacks),
+            "by_tier": breakdown(feedbacks, lambda f: f.response.question.meta.get("tier"), measured),
+            "by_kind": breakdown(feedbacks, lambda f: f.response.question.kind, measured),
         }
 
     tables = {"greedy": block(greedy), "sampled": block(sampled)}
@@ -98,16 +110,16 @@ def report(
     return {"policy": policy, "split": split, "n": n, "seeds": list(seeds), **tables}
 
 
-def compare(reports: Mapping[str, Mapping[str, Any]], mode: str = "greedy") -> pd.DataFrame:
+def compare(reports: Mapping[str, Mapping[str, Any]], mode: str = "greedy", tiers: Sequence[str] = ()) -> pd.DataFrame:
     """Several policies' reports as one table: a row for each tier (first "all", with 95 % intervals) and policy.
 
-    "–" stands for what a report does not have.
+    Tiers come in the order of `tiers`, those that it does not name after them. "–" stands for what a report does not have.
     """
     import pandas as pd
 
-    tiers = dict.fromkeys(tier for report in reports.values() for tier in report[mode]["by_tier"])
+    there = dict.fromkeys(tier for report in reports.values() for tier in report[mode]["by_tier"])
     rows = []
-    for tier in ("all", *(tier for tier in TIERS if tier in tiers)):
+    for tier in ("all", *(tier for tier in tiers if tier in there), *(tier for tier in there if tier not in tiers)):
         for label, report in reports.items():
             cell = report[mode] if tier == "all" else report[mode]["by_tier"].get(tier, {})
             rows.append({"tier": tier, "policy": label, **{rate: _shown(cell.get(rate), tier == "all") for rate in RATES}})
@@ -122,8 +134,6 @@ def _shown(cell: Mapping[str, float | None] | None, interval: bool) -> str:
 
 def select(questions: Sequence[Question], limit: int | None, seed: int) -> list[Question]:
     """All questions in their order, or `limit` of them drawn with `seed`."""
-    import random
-
     if limit is None or limit >= len(questions):
         return list(questions)
     if limit < 1:

@@ -6,6 +6,9 @@ checklist, or no verdict that a reward asks for. A row is *not judged* if nobody
 
 What a response itself causes is neither: a claim that its judge cannot read has a verdict, with the reason among its evidence.
 
+One meaning of `max_failed`, too: the share of responses without a reward, of those graded together so far (of a step in
+training, of a call in `trl_reward`, of a file in `score`), above which whoever asked for them stops.
+
 All take a row as it is stored (`Feedback.to_row`), or as a person may write one, with what it has.
 """
 
@@ -14,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from workbench.types import LACKING, UNFOUND, UNPARSED, USELESS, Verdict
+from workbench.types import LACKING, UNFOUND, UNPARSED, USELESS, Verdict, WorkbenchError
 
 
 def unparsed(target: str, reason: str, by: str, label: str = "vague") -> Verdict:
@@ -28,6 +31,16 @@ def unjudged(verdict: Mapping[str, Any]) -> dict[str, str]:
     items = verdict.get("evidence") or ()
     known = [item for item in items if isinstance(item, Mapping)] if isinstance(items, (list, tuple)) else []
     return {key: str(item[key]) for item in known for key in (UNPARSED, UNFOUND) if key in item}
+
+
+class TooManyFailures(WorkbenchError):
+    """So many responses could not be graded that to go on with the rest would not be sound."""
+
+    code = 4
+
+
+def too_many(unscored: int, graded: int, max_failed: float) -> bool:
+    return unscored > max_failed * graded
 
 
 def failures(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:

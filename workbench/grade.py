@@ -4,10 +4,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
-from workbench.attribute import settle
-from workbench.types import Claims, Cost, Extract, Failure, Feedback, Grade, Response, RewardFn, Verdict, Verify
+from workbench.checks import OF_CLAIMS, Checks
+from workbench.credit.attribute import settle
+from workbench.types import (
+    Checked,
+    Claims,
+    Cost,
+    Extract,
+    Failure,
+    Feedback,
+    Grade,
+    Response,
+    RewardFn,
+    Verdict,
+    Verify,
+    WorkbenchError,
+)
+
+SAID, THOUGHT = frozenset({"answer", "body"}), frozenset({"think"})  # where a response speaks to its reader, and to itself
+SECTIONS = SAID | THOUGHT
 
 
 def grade(verify: Sequence[Verify], rewards: Mapping[str, RewardFn], extract: Extract | None = None) -> Grade:
@@ -33,6 +51,61 @@ def grade(verify: Sequence[Verify], rewards: Mapping[str, RewardFn], extract: Ex
                 for row, one in zip(rows, checked, strict=True)
             ]
         return [rescore(row, rewards) for row in rows]
+
+    return run
+
+
+def assemble(
+    checks: Checks,
+    needed: Sequence[str],
+    rewards: Mapping[str, RewardFn],
+    sections: AbstractSet[str] = SECTIONS,
+    *,
+    where_given: bool = False,
+) -> Grade:
+    """The `needed` checks, by name, of those that a judge can do, as one `Grade`; claims of other sections are not asked about.
+
+    Claims are read only where a check looks at them. With `where_given`, a question without gold answers has no outcome,
+    which is otherwise a failure.
+
+    Raises:
+        WorkbenchError: the judge cannot do one of the checks.
+    """
+    names = [name for name in needed if name != "single_pass"]
+    extract = checks.extract
+    if "single_pass" in needed:
+        if checks.single_pass is None:
+            raise WorkbenchError("the judge at hand reads claims only one step at a time: set rlfh.mode=pipeline")
+        extract = checks.single_pass
+    if missing := [name for name in names if name not in checks.verify]:
+        known = ", ".join(sorted(checks.verify))
+        raise WorkbenchError(
+            f"the judge at hand has no check {', '.join(missing)}: it has {known}; use another, or change the method"
+        )
+    verify = [_with_gold(checks.verify[name]) if where_given and name == "outcome" else checks.verify[name] for name in names]
+    return grade(verify, rewards, _of_sections(extract, sections) if OF_CLAIMS.intersection(needed) else None)
+
+
+def _of_sections(extract: Extract, sections: AbstractSet[str]) -> Extract:
+    """`extract`, but for the claims of other sections: they are not asked about. Those that are kept keep their ids."""
+
+    def only(read: Claims) -> Claims:
+        kept = tuple(claim for claim in read.claims if claim.section in sections)
+        left_out = {f"claim:{claim.id}" for claim in read.claims if claim.section not in sections}
+        return replace(read, claims=kept, verdicts=tuple(v for v in read.verdicts if v.target not in left_out))
+
+    if sections >= SECTIONS:
+        return extract
+    return lambda responses: [only(read) for read in extract(responses)]
+
+
+def _with_gold(outcome: Verify) -> Verify:
+    """`outcome` for the questions that have gold answers; the others get no verdict."""
+
+    def run(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
+        given = [bool(response.question.answers) for response, _ in batch]
+        checked = iter(outcome([pair for pair, has_gold in zip(batch, given, strict=True) if has_gold]))
+        return [next(checked) if has_gold else Checked() for has_gold in given]
 
     return run
 

@@ -1,4 +1,4 @@
-"""JSONL files that survive being killed at any byte, and JSON files that are never half written.
+"""JSONL files that survive being killed at any byte, JSON files that are never half written, folders that a refusal takes back.
 
 A line that was being written when the process died is cut off, with a warning, when the file is next opened for
 writing; a reader only passes over it. A bad line anywhere else is an error that names the line.
@@ -6,6 +6,7 @@ writing; a reader only passes over it. A bad line anywhere else is an error that
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import warnings
@@ -14,6 +15,19 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from workbench.types import WorkbenchError
+
+
+@contextlib.contextmanager
+def taken_back(folder: Path) -> Iterator[None]:
+    """Where an error is raised inside, what was made of `folder`, and of the folders above it, goes again if it is empty."""
+    made = [path for path in (folder, *folder.parents) if not path.exists()]
+    try:
+        yield
+    except BaseException:
+        for path in made:
+            with contextlib.suppress(OSError):  # it is not empty, or was never made
+                path.rmdir()
+        raise
 
 
 def append_json(path: Path | str, row: Mapping[str, Any]) -> None:

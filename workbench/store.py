@@ -50,8 +50,7 @@ class Store:
     def __init__(self, path: Path | str) -> None:
         self.folder, self._rollouts = place(path)
         self.folder.mkdir(parents=True, exist_ok=True)
-        for name in (PASSAGES, QUESTIONS):
-            _check_ours(self.folder / name)
+        check_folder(self.folder)
         self._files = {name: open_append(self.folder / name) for name in (PASSAGES, QUESTIONS, self._rollouts)}
         # id -> hash of the row, so that an id cannot come to mean two things
         self._known = {PASSAGES: stored_passages(self.folder), QUESTIONS: stored_questions(self.folder)}
@@ -129,7 +128,7 @@ def iter_feedback(path: Path | str) -> Iterator[Feedback]:
 def read_questions(folder: Path | str) -> dict[str, Question]:
     """The questions recorded in `folder` by id, with their passages."""
     folder = Path(folder)
-    _check_ours(folder / QUESTIONS)
+    check_folder(folder)
     passages = read_passages(folder)
     return {row["id"]: _question(row, passages) for row in iter_rows(folder / QUESTIONS)}
 
@@ -173,6 +172,12 @@ def _stored(path: Path) -> dict[str, int]:
     return {row["id"]: _hash(row) for row in iter_rows(path)}
 
 
+def check_folder(folder: Path) -> None:
+    """Raise a WorkbenchError where a file that a record in `folder` is kept in, or would be, is somebody else's."""
+    for name in (PASSAGES, QUESTIONS):
+        _check_ours(folder / name)
+
+
 def _check_ours(path: Path) -> None:
     """Raise a WorkbenchError for a file that something else wrote, before anything is cut off it or added to it."""
     if not path.exists():
@@ -186,7 +191,7 @@ def _check_ours(path: Path) -> None:
             return
         first = None
     if not (isinstance(first, dict) and FIELDS[path.name] <= first.keys()):
-        raise WorkbenchError(f"'{path}' is not a file of this workbench: use another folder, or rename that file")
+        raise WorkbenchError(f"'{path}' is not what a record of feedback has: use another folder, or rename that file")
 
 
 def table(path: Path | str) -> pd.DataFrame:

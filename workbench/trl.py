@@ -6,14 +6,21 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from workbench.bench import Bench
+from workbench.bench import bench as bench_of
+from workbench.checks import Checks
+from workbench.config import override
+from workbench.credit.tokens import words
 from workbench.data.record import question_of
+from workbench.failures import TooManyFailures, too_many
+from workbench.generate import as_response
+from workbench.recipes import METHODS, configure_method
+from workbench.store import append_feedback
+from workbench.train.record import reason, reward_of
+from workbench.train.trl_adapter import grouped, named
 from workbench.types import Feedback, Grade, Question, Response, WorkbenchError
-
-if TYPE_CHECKING:
-    from workbench.bench import Bench
-    from workbench.checks import Checks
 
 COLUMNS = ("id", "question", "answers", "answer", "title", "passages", "checklist", "kind")
 
@@ -54,12 +61,10 @@ def trl_reward(
         step = None if state is None else state.global_step + 1
         feedbacks = grade(_responses(asked, completions, columns.get("completion_ids"), tokenizer, step))
         if out is not None:
-            from workbench.store import append_feedback
-
             append_feedback(out, feedbacks)
         _log(name, feedbacks, columns)
         _stop_at(max_failed, name, feedbacks)
-        return [_value(feedback, name) for feedback in feedbacks]
+        return [reward_of(feedback, name) for feedback in feedbacks]
 
     reward.__name__ = f"workbench_{name}"  # TRL logs rewards under this
     return reward
@@ -69,18 +74,13 @@ def _grader(
     recipe: Any, given: str | Bench | Checks, settings: Sequence[str]
 ) -> tuple[str, Grade, Callable[[Question], Question]]:
     """The method's name, its grader over that judge, and what the judge adds to a question."""
-    from workbench.bench import bench
-    from workbench.checks import Checks
-    from workbench.config import override
-    from workbench.recipes import configure, configure_method, method
-
-    name, config = configure_method(recipe)
-    able: Bench | Checks = bench(given) if isinstance(given, str) else given
-    if isinstance(recipe, str) and not isinstance(able, Checks):
-        config = configure(name, able)
-    config = override(config, name, settings)
+    able = bench_of(given) if isinstance(given, str) else given
     checks = able if isinstance(able, Checks) else able.checks
-    return name, method(name).grader(config, able), checks.recognise or (lambda question: question)
+    name, config = configure_method(recipe)
+    if isinstance(recipe, str) and not isinstance(able, Checks):
+        config = METHODS[name].configure(able.name)
+    config = override(config, name, settings)
+    return name, METHODS[name].grader(config, checks), checks.recognise or (lambda question: question)
 
 
 def _questions(prompts: Sequence[Any], columns: Mapping[str, Any]) -> list[Question]:
@@ -114,33 +114,20 @@ def _last(messages: Sequence[Mapping[str, Any]], role: str) -> str:
 def _responses(
     asked: Sequence[Question], completions: Sequence[Any], ids: Sequence[Sequence[int]] | None, tokenizer: Any, step: int | None
 ) -> list[Response]:
-    """Responses in order; the group is the question, at its step, and `sample` counts within it."""
-    from dataclasses import replace
+    """Responses in order, all of a question at its step in one group."""
 
-    from workbench.generate import as_response
-    from workbench.tokens import words
-
-    seen: dict[str, int] = {}
-    responses = []
-    for number, (question, completion) in enumerate(zip(asked, completions, strict=True)):
-        group = question.id if step is None else f"{question.id}/{step}"
-        sample = seen[group] = seen.get(group, -1) + 1
+    def read(number: int, question: Question) -> Response:
         if tokenizer is not None and ids is not None:
-            response = as_response(tokenizer, question, ids[number], [tokenizer.eos_token_id])
-        else:
-            text = completion if isinstance(completion, str) else _last(completion, "assistant")
-            response = Response("", question, text, offsets=words(text), source="words")
-        responses.append(replace(response, id=f"{group}/{sample}", group=group, sample=sample, step=step))
-    return responses
+            return as_response(tokenizer, question, ids[number], [tokenizer.eos_token_id])
+        completion = completions[number]
+        text = completion if isinstance(completion, str) else _last(completion, "assistant")
+        return Response("", question, text, offsets=words(text), source="words")
 
-
-def _value(feedback: Feedback, name: str) -> float | None:
-    return None if feedback.error else feedback.rewards[name].value
-
-
-def _why(feedback: Feedback, name: str) -> str:
-    error = feedback.error or feedback.rewards[name].error
-    return f"{error.stage}: {error.message}" if error else ""
+    assert len(asked) == len(completions), (len(asked), len(completions))
+    return [
+        named(read(number, question), group, sample, step)
+        for number, (question, (group, sample)) in enumerate(zip(asked, grouped(asked, step), strict=True))
+    ]
 
 
 def _log(name: str, feedbacks: Sequence[Feedback], columns: Mapping[str, Any]) -> None:
@@ -148,18 +135,18 @@ def _log(name: str, feedbacks: Sequence[Feedback], columns: Mapping[str, Any]) -
     if log_metric := columns.get("log_metric"):
         count, claims = len(feedbacks), sum(len(feedback.claims) for feedback in feedbacks)
         unplaced = sum(len(feedback.rewards[name].unplaced) for feedback in feedbacks)
-        log_metric(f"{name}/failed", sum(_value(feedback, name) is None for feedback in feedbacks) / count)
+        log_metric(f"{name}/failed", sum(reward_of(feedback, name) is None for feedback in feedbacks) / count)
         log_metric(f"{name}/claims", claims / count)
         log_metric(f"{name}/unplaced", unplaced / max(claims, 1))
     if log_extra := columns.get("log_extra"):
         log_extra(f"{name}_parts", [json.dumps(dict(feedback.rewards[name].parts)) for feedback in feedbacks])
-        log_extra(f"{name}_error", [_why(feedback, name) for feedback in feedbacks])
+        log_extra(f"{name}_error", [reason(feedback, name) for feedback in feedbacks])
 
 
 def _stop_at(max_failed: float, name: str, feedbacks: Sequence[Feedback]) -> None:
-    unscored = [feedback for feedback in feedbacks if _value(feedback, name) is None]
-    if len(unscored) > max_failed * len(feedbacks):
-        raise WorkbenchError(
-            f"{len(unscored)} of {len(feedbacks)} completions could not be scored ({_why(unscored[0], name)}): "
+    unscored = [feedback for feedback in feedbacks if reward_of(feedback, name) is None]
+    if too_many(len(unscored), len(feedbacks), max_failed):
+        raise TooManyFailures(
+            f"{len(unscored)} of {len(feedbacks)} completions could not be scored ({reason(unscored[0], name)}): "
             "mend that, or raise max_failed"
         )

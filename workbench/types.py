@@ -59,6 +59,7 @@ LACKING: Mapping[str, str] = {
     "no_terms": "no term of the reward",
     "not_extracted": "not read for claims",
     "not_logged": "no number logged",
+    "not_asked": "not asked for",
 }
 # The kinds of failure by stage: what a judge, a network or a disk causes, or data that cannot be.
 FAILURES: Mapping[str, tuple[str, ...]] = {

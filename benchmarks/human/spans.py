@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks.human import stats
 from benchmarks.human.cache import Remembered
 from benchmarks.human.verdicts import FIXED, json_lines, overlap
-from workbench.attribute import find_sentence
+from workbench.credit.attribute import find_sentence
 from workbench.extract import rules
 from workbench.grade import grade
 from workbench.types import Feedback, Passage, Question, Response

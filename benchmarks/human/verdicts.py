@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmarks.human import stats
 from benchmarks.human.cache import Remembered
-from workbench.attribute import words
+from workbench.credit.attribute import words
 from workbench.types import Passage
 from workbench.verifier import LABELS, Row
 from workbench.verifier.calibrate import reliability

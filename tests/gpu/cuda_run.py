@@ -8,25 +8,28 @@ from __future__ import annotations
 
 import sys
 import zlib
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from workbench.bench import bench
-from workbench.recipes import configure
-from workbench.recipes.truthrl import TruthRL, grader, questions, train
+from workbench.recipes.method import Prompts, scaled, training_questions
+from workbench.recipes.truthrl import METHOD
+from workbench.train.grpo import make_trainer, train_grpo
 from workbench.train.models import Trainee, load_trainee
-from workbench.train.recorder import Recorder
+from workbench.train.record import Record
+from workbench.train.trl_adapter import TRLAdapter
+
+CONFIG = scaled(METHOD.configure("tiny"), grpo={"steps": 2, "prompts_per_step": 8, "group_size": 4, "save_every": 1})
 
 ADVANTAGES = ("one", "constant", "varied")
 
 
-def small_config() -> TruthRL:
-    return replace(configure("truthrl", bench("tiny"), steps=2), prompts_per_step=8, group_size=4, save_every=1)
-
-
 def train_small(path: str, out: Path) -> None:
-    status = train(small_config(), bench("tiny"), out=out, seed=1, unsloth=path == "unsloth")
+    tiny = bench("tiny")
+    questions, grade = training_questions(Prompts(), tiny), METHOD.grader(CONFIG, tiny.checks)
+    out.mkdir(parents=True, exist_ok=True)
+    policy = tiny.path(tiny.policy)
+    status = train_grpo(CONFIG.grpo, questions, grade, policy, out, method="truthrl", seed=1, unsloth=path == "unsloth")
     assert status == "done", status
 
 
@@ -38,18 +41,16 @@ def losses(path: str, out: Path, batch_file: Path) -> None:
     import torch
     from safetensors.torch import load_file, save_file
 
-    from workbench.train.grpo import make_trainer
-
-    chosen, config = bench("tiny"), small_config()
-    asked = questions(config, chosen)
+    chosen, config = bench("tiny"), CONFIG.grpo
+    asked, grade = training_questions(Prompts(), chosen), METHOD.grader(CONFIG, chosen.checks)
     trainee = load_trainee(chosen.path("sft"), lora_r=8, lora_alpha=16, seed=1, unsloth=path == "unsloth")
     assert trainee.path == path, trainee.path
     fill_adapter(trainee)
     folder = out.parent / f"{path}-run"
     folder.mkdir(exist_ok=True)
     results: dict[str, Any] = {}
-    with Recorder(config, asked, grader(config, chosen), trainee.tokenizer, folder, "truthrl", 0) as recorder:
-        trainer = make_trainer(config, asked, trainee, recorder, folder, seed=1)
+    with Record(folder, "truthrl", grade, steps=config.steps, done=0, max_failed=config.max_failed) as record:
+        trainer = make_trainer(config, trainee, TRLAdapter(record, asked, trainee.tokenizer, config.group_size), folder, seed=1)
         trainer.model.train()
         trainer.current_gradient_accumulation_steps = 1  # set by the training loop, which does not run here
         if not batch_file.exists():

@@ -34,7 +34,8 @@ def test_truthrl_trains(path: str, tmp_path: Path) -> None:
     from safetensors.torch import load_file
 
     from workbench.bench import bench
-    from workbench.generate import generate, load_policy
+    from workbench.generate import generate
+    from workbench.policy import load_policy
 
     launch("train", path, tmp_path)
     rows = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
@@ -45,7 +46,7 @@ def test_truthrl_trains(path: str, tmp_path: Path) -> None:
     assert all(weight.abs().max() > 0 for name, weight in weights.items() if "lora_B" in name)
 
     policy = load_policy(tmp_path, base=bench("tiny").path("sft"))
-    assert policy.model.dtype == torch.bfloat16 and policy.device.type == "cuda"
+    assert policy.model.dtype == torch.bfloat16 and policy.model.device.type == "cuda"
     responses = generate(policy, bench("tiny").questions("validation", ["single"])[:8], max_new_tokens=12, greedy=True)
     assert any(response.text for response in responses)
 

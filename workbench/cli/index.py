@@ -42,7 +42,7 @@ def index_build(
         typer.Option(
             metavar="MODEL|none",
             help="A sentence-transformers model for vectors, such as sentence-transformers/gtr-t5-large; "
-            "all-MiniLM-L6-v2 comes with the extra dense and needs no network.",
+            "all-MiniLM-L6-v2 comes with this package and needs no network.",
         ),
     ] = "none",
     words: Annotated[int, typer.Option(min=0, help="Budget of a passage in words; 0 keeps every page whole.")] = 100,

@@ -40,6 +40,6 @@ def _check(run: Path | None, runs: Path | None) -> None:
     if run is not None and run.is_file():
         raise WorkbenchError(f"--run {run} is a file: name the folder that it lies in, --run {run.parent}")
     if run is not None and not run.exists():
-        from workbench.train.run import what_is_there
+        from workbench.runs.folder import what_is_there
 
         raise WorkbenchError(f"no run '{run.name}' in '{run.parent}': {what_is_there(runs or run.parent)}")

@@ -86,7 +86,7 @@ def _print(result: Mapping[str, Any]) -> None:
     other, tests = result.get("other", {}), result.get("paired", {})
     names = [name for name, cell in result.items() if isinstance(cell, Mapping) and "value" in cell]
     title = f"{result['n']} responses to {result['questions']} questions; VeriScore's K is {text(result['veriscore_k'])}"
-    columns = ("metric", "value", "other", "difference [95%]", "p", "n") if other else ("metric", "value [95%]")
+    columns = ("metric", "value", "other", "difference [95%]", "p", "n") if other else ("metric", "value [95%]", "n")
     rows: list[tuple[str, ...]] = []
     for name in names:
         if other:
@@ -95,7 +95,7 @@ def _print(result: Mapping[str, Any]) -> None:
             values = (_value(result[name]), _value(other.get(name, {})))
             rows.append((name, *values, _value(test, "diff") + _interval(test), p, text(test.get("n"))))
         else:
-            rows.append((name, _value(result[name]) + _interval(result[name])))
+            rows.append((name, _value(result[name]) + _interval(result[name]), text(result[name].get("n"))))
     print_table(title, columns, rows)
     counts = [("", result), *((("other", other),) if other else ())]
     states = tuple(LEFT_OUT.get(state, state) for state in result["excluded"])

@@ -20,6 +20,7 @@ from workbench.cli.frame import (
     stdout_kept_clean,
     text,
 )
+from workbench.recipes import METHODS
 from workbench.types import REASONS, WorkbenchError
 
 _FIELDS = (
@@ -35,7 +36,8 @@ LEFT_OUT = {
     "only_first": "rows only in A", "only_second": "rows only in B", "unreadable": "rows that cannot be read",
     "other_response": "rows with another response", "not_judged": "rows not judged in both",
     "duplicates": "rows with an id that came before",
-    "claims": "claims only in one file", "verdicts": "verdicts without a label in both",
+    "claims": "claims only in one file", "outcomes": "outcomes only in one file", "items": "checklist items only in one file",
+    "reasoning": "verdicts on reasoning only in one file", "verdicts": "verdicts without a label in both",
 }  # fmt: skip
 
 COLUMNS = '{"id", "question", "response", "answers", "title", "passages", "checklist"}'
@@ -44,8 +46,8 @@ Source = Annotated[
     Path, typer.Option("--in", help=f"JSONL or Parquet of {COLUMNS}; rows with claims and verdicts are paid without any judge.")
 ]
 Method = Annotated[
-    Literal["rlfh", "truthrl", "forag", "klcf", "knowrl", "all", "none"],
-    typer.Option(help="Whose reward is paid; none: claims and verdicts only."),
+    str,
+    typer.Option(metavar="|".join((*METHODS, "all", "none")), help="Whose reward is paid; none: claims and verdicts only."),
 ]
 JudgeName = Annotated[
     str | None,
@@ -120,8 +122,8 @@ def score(
 
 @app.command(epilog="Example: workbench agree annotator.jsonl judge.jsonl --json")
 def agree(
-    first: Annotated[Path, typer.Argument(metavar="A", help="A feedback file: the reference.")],
-    second: Annotated[Path, typer.Argument(metavar="B", help="A feedback file about the same responses.")],
+    first: Annotated[Path, typer.Argument(metavar="A", help="A feedback file or a run's folder: the reference.")],
+    second: Annotated[Path, typer.Argument(metavar="B", help="Another about the same responses.")],
     as_json: Json = False,
 ) -> None:
     """Say how far two feedback files agree on claims and outcomes: accuracy, Cohen's kappa, and scores by label."""
@@ -219,11 +221,19 @@ def _print_summary(summary: Mapping[str, Any]) -> None:
     rest = {name: value for name, value in summary.items() if name not in elsewhere and value not in ({}, None)}
     print_mapping(rest)
     rows = [
-        (name, *(text(cell[key]) for key in ("mean", "scored", "unscored")))
+        (
+            name,
+            text(cell["mean"]) if cell["scored"] else "n/a",
+            text(cell["scored"]),
+            text(cell["unscored"]),
+            cell["reason"] or "",
+        )
         for name, cell in summary.get("rewards", {}).items()
     ]
     if rows:
-        print_table("rewards", ("method", "mean", "scored", "unscored"), rows)
+        print_table(
+            "rewards", ("method", "mean", "scored", "unscored", "why not" if any(row[-1] for row in rows) else ""), rows
+        )
     if failed := summary.get("failed"):
         first = summary["failed_rows"][:NAMED]
         lines = [(row["id"], row["stage"], f"{row['kind']}: {row['message']}"[:200]) for row in first]

@@ -22,6 +22,7 @@ from workbench.cli.frame import (
     stdout_kept_clean,
 )
 from workbench.metrics import RATES
+from workbench.recipes import METHODS
 from workbench.threads import DEFAULT_THREADS
 
 
@@ -39,25 +40,29 @@ def demo(
 
 @app.command(epilog="Example: workbench train truthrl --out runs/truthrl --set truthrl.reward=binary")
 def train(
-    recipe: Annotated[str, typer.Argument(help="Name of a recipe, such as truthrl.")],
+    method: Annotated[
+        str,
+        typer.Argument(metavar="METHOD", help=f"One of {', '.join(METHODS)}; see `workbench methods`."),
+    ],
     out: Annotated[Path, typer.Option(help="Folder of the run; an unfinished one is resumed.")],
     bench: Bench = "tiny",
     seed: Seed = 0,
-    steps: Annotated[int | None, typer.Option(min=1, help="Training steps instead of the recipe's own number.")] = None,
+    steps: Annotated[int | None, typer.Option(min=1, help="Training steps instead of the method's own number.")] = None,
     threads: Annotated[
         int | None, typer.Option(min=1, help="CPU threads; by default 2, or those that the run was begun with.")
     ] = None,
     overrides: Annotated[
-        list[str] | None, typer.Option("--set", metavar="RECIPE.FIELD=VALUE", help="Change a field of the recipe.")
+        list[str] | None,
+        typer.Option("--set", metavar="METHOD.FIELD=VALUE", help="Change a setting; repeatable."),
     ] = None,
     questions: Questions = None,
     as_json: Json = False,
 ) -> int:
-    """Train a policy by a recipe and evaluate it before and after."""
-    from workbench.recipes import train_recipe
+    """Train a policy by a method and evaluate it before and after."""
+    from workbench.experiment import train as run
 
     with stdout_kept_clean():
-        summary = train_recipe(recipe, bench, seed, out, steps, threads, overrides or [], questions)
+        summary = run(method, bench, seed, out, steps, threads, overrides or [], questions)
     show(summary, as_json, _print_summary)
     return exit_code(summary)
 

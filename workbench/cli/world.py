@@ -33,7 +33,7 @@ def world_show(
 
 @world_app.command("export", epilog="Example: workbench world export --out runs/world")
 def world_export(
-    out: Annotated[Path, typer.Option(help="Folder for the files.")],
+    out: Annotated[Path, typer.Option(help="Folder for the files: a new one, or that of an earlier export.")],
     seed: WorldSeed = 0,
     as_json: Json = False,
 ) -> None:
@@ -42,6 +42,8 @@ def world_export(
 
     with stdout_kept_clean():
         counts = export_world(out, seed)
+    if not as_json:
+        print(f"written to {out}: rows by file")
     show(counts, as_json, print_mapping)
 
 
@@ -54,7 +56,7 @@ def world_build(
     as_json: Json = False,
 ) -> None:
     """Train the tiny model that has read the world's documents: the policy that the recipes start from."""
-    from workbench.world.policy import build_policy
+    from workbench.tiny.build import build_policy
 
     with stdout_kept_clean():
         card = build_policy(out, seed, threads, size)

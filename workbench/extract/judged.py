@@ -110,7 +110,7 @@ def _held(text: str, spans: Sequence[Span], quote: str, after: int) -> tuple[lis
 
     Quotations are taken in order, so that of a sentence that stands twice the second is the second.
     """
-    from workbench.attribute import THRESHOLD, find_sentence
+    from workbench.credit.attribute import THRESHOLD, find_sentence
 
     found = find_sentence(text, quote, after)
     if found and found[2] == 1:
@@ -126,7 +126,7 @@ def _locate(
     text: str, spans: Sequence[Span], parts: Sequence[Section], held: Sequence[int], statements: Sequence[str], first: int
 ) -> list[Claim]:
     """The claims of one quotation in the sentences that it takes in; without such they are not found."""
-    from workbench.attribute import locate
+    from workbench.credit.attribute import locate
 
     if not held:
         only = {section for section, _, _ in parts}

@@ -40,7 +40,7 @@ _LAYOUT = re.compile(r"\s*(?:#+ |\|)")  # a heading or a row of a table
 
 
 def _extract(response: Response, decontextual: bool) -> Claims:
-    from workbench.attribute import locate
+    from workbench.credit.attribute import locate
 
     text, spans = response.text, sentences(response.text)
     parts, topic = sections(text), topic_of(response)

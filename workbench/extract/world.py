@@ -98,7 +98,7 @@ def broken(target: str, reason: str) -> Verdict:
 
 def _end(text: str, span: tuple[int, int]) -> int:
     """The end of a sentence without its final punctuation."""
-    from workbench.attribute import strip_end
+    from workbench.credit.attribute import strip_end
 
     return span[0] + len(strip_end(text[slice(*span)]))
 

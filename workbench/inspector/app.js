@@ -84,7 +84,7 @@ function mountCompare(root) {
 }
 
 // Several answers as a list; a click opens one in Inspect. A question is told once for the answers to it that follow each other.
-function answerList({rows, methods, sorted = {}}, open) {
+function answerList({rows, methods, logged = [], scored = {}, unscored = {}, sorted = {}}, open) {
   const disagree = rows.some((row) => row.disagreement !== null);
   const cell = (method, content) => h("td", {class: "tv-num", "data-label": method}, content);
   const value = (row) => (method) => {
@@ -100,15 +100,19 @@ function answerList({rows, methods, sorted = {}}, open) {
     h("div", {dir: "auto", class: "wb-answer"}, row.text.trim() || "(empty)")),
   h("td", {class: "tv-outcome", "data-label": "outcome"}, outcome(row)),
   methods.map(value(row)),
+  logged.map((name) => cell(loggedOf(name), row.values[name] === null || row.values[name] === undefined ? h("span", {class: "tv-dim"}, "n/a") : number(row.values[name]))),
   disagree ? cell("disagreement", fixed(row.disagreement)) : null);
   const arrow = (name) => (sorted.by === name ? (sorted.order === "lowest" ? " ↑" : " ↓") : "");
-  const head = (method) => [nameOf(method) + arrow(method), `reward of the whole answer by ${nameOf(method)}`];
-  const heads = ["Question and answer", "Outcome", ...methods.map(head), ...(disagree ? [[`Disagreement${arrow("disagreement")}`, DISAGREEMENT]] : [])];
+  const share = (method) => (scored[method] ? `; ${scored[method][0]} of ${scored[method][1]} answers scored` : "");
+  const head = (method) => [nameOf(method) + arrow(method), `reward of the whole answer by ${nameOf(method)}${share(method)}`];
+  const column = (name) => [loggedOf(name).replace(/:$/, ""), "a number that the trainer logged: what it means is the trainer's own, and no method's reward"];
+  const heads = ["Question and answer", "Outcome", ...methods.map(head), ...logged.map(column), ...(disagree ? [[`Disagreement${arrow("disagreement")}`, DISAGREEMENT]] : [])];
   const style = (index) => (index > 1 ? `tv-num${heads[index][0].match(/ [↑↓]$/) ? " tv-now" : ""}` : null);
   const asked = disagree || sorted.by === "disagreement";
   const same = disagree ? "" : " Here no two methods tell any answers apart, so there is none to sort by.";
   const told = asked ? h("p", {class: "tv-small tv-glossary wb-told"}, h("b", {}, "Disagreement: "), DISAGREEMENT + same) : null;
-  return [told, plainTable(heads, rows.map(line), "tv-table", style)];
+  const without = Object.entries(unscored).map(([method, why]) => h("p", {class: "tv-small wb-unscored"}, h("b", {}, `${nameOf(method)} n/a: `), why));
+  return [told, ...without, plainTable(heads, rows.map(line), "tv-table", style)];
 }
 
 const DISAGREEMENT = "how differently the methods rank an answer. Each method ranks the rollouts of the step (of the run, if it has no steps) by its " +

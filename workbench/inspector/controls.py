@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import typing
-from dataclasses import fields
 from typing import Any, Literal
+
+from workbench.config import help_of
+from workbench.recipes.method import reward_settings
 
 # The range of each control: by field, by the beginning of its name, or this.
 RANGES = {
@@ -14,53 +16,6 @@ RANGES = {
 }  # fmt: skip
 USUAL = (-3, 3, 0.1)
 
-# What each control sets, by method and field; fields that begin alike may share their words.
-HELP = {
-    "rlfh": {
-        "granularity": "where claims and sentences are paid: at the ends of claims, of their sentences, or of the answer",
-        "spread": "pay over the whole claim or sentence instead of at its last token",
-        "reward_map": "f: the paper's table 9, or the released launch script's",
-        "f_": "f: what a claim with this verdict is worth",
-        "g_": "g: factor of a claim with this informativeness, 1 (useless) to 5 (answers the question)",
-        "alpha": "α: weight of the truthfulness of the claims",
-        "beta": "β: weight of the informativeness of the sentences",
-        "epsilon": "ε: least informativeness of a sentence that the logarithm takes; above −1",
-        "clip": "most that is paid at one place, either way",
-        "no_eos": "paid by an answer that was cut off before its end token",
-        "min_coverage": "share of a claim's words that must be found in the answer to pay it there",
-    },
-    "truthrl": {
-        "reward": "ternary: an abstention is paid apart; binary: like a wrong answer",
-        "correct": "paid for a correct answer",
-        "abstain": "paid for an abstention",
-        "wrong": "paid for a wrong answer",
-        "knowledge": "pay for abstentions where the model cannot know; needs out-of-knowledge verdicts",
-        "reasoning": "how the quality of the reasoning changes the outcome's reward",
-        "reasoning_weight": "λ: weight of the reasoning, where it is additive",
-    },
-    "forag": {
-        "evaluation": "what is scored: the whole answer, its sentences, or the claims of each sentence",
-        "aggregate": "how the claims of a sentence become its factuality",
-        "baseline": "subtract the factuality of the reference's own answer; none: where the row has it",
-    },
-    "klcf": {
-        "w_check": "weight of the checklist's F-measure; weights count relative to their sum",
-        "w_truth": "weight of the mean P(true) of the claims",
-        "w_general": "weight of a preference model's score; needs such verdicts",
-        "b": "recall counts b times as much as precision",
-        "truth": "all claims, or only those that the checklist is silent about",
-        "form": "expect think and answer tags",
-        "l_max": "tokens at which the length penalty reaches −1",
-        "l_cache": "tokens before that at which the penalty begins",
-    },
-    "knowrl": {
-        "form": "plus this where the think and answer tags are right, minus this where not",
-        "correct": "paid for a correct answer",
-        "refusal": "paid for a refusal",
-        "wrong": "paid for a wrong answer",
-        "facts": "pay for facts in the thinking always, or only where the answer is wrong",
-    },
-}  # fmt: skip
 # Heads over the fields that begin with these.
 HEADS = {
     "f_correct": "f: what a claim is worth, by its verdict",
@@ -70,16 +25,10 @@ HEADS = {
 
 
 def controls(config: Any) -> list[dict[str, Any]]:
-    """A control for each constant of the reward in `config`: those of training, which `GRPO` has, are left out."""
-    from workbench.train.grpo import GRPO
-
+    """A control for each constant of the reward in `config`; `mode`, how claims are asked for, changes no stored row."""
     kinds = typing.get_type_hints(type(config))
-    training = {field.name for field in fields(GRPO)} if isinstance(config, GRPO) else set()
-    left_out = {"kinds", "mode"}  # what is trained on, and how claims are asked for: neither changes what a row pays
-    names = [
-        field.name for field in fields(config) if field.name not in training | left_out and not field.name.startswith("eval_")
-    ]
-    found = (control(name, kinds[name], getattr(config, name), config) for name in names)
+    settings = reward_settings(config).items()
+    found = (control(name, kinds[name], value, config) for name, value in settings if name != "mode")
     return [one for one in found if one]
 
 
@@ -87,9 +36,8 @@ def control(name: str, kind: Any, value: Any, config: Any) -> dict[str, Any] | N
     """What the page needs to draw one field: a choice, a flag or a number; None for anything else, such as text."""
     options = typing.get_args(kind)
     plain = [option for option in options if option is not type(None)]
-    said = HELP.get(type(config).__name__.lower(), {})
     shown: dict[str, Any] = {"name": name, "label": _worded(name), "value": value, "head": HEADS.get(name)}
-    shown |= {"help": said.get(name) or said.get(name[:2], "")}
+    shown |= {"help": help_of(config)[name]}
     if typing.get_origin(kind) is Literal:
         return shown | {"kind": "choice", "options": [str(option) for option in options]}
     if kind is bool:

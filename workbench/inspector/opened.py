@@ -11,8 +11,8 @@ from urllib.parse import urlencode
 
 from workbench.inspector.runs import Runs
 from workbench.token_view import as_json, payload
-from workbench.token_view.payload import Lookup
-from workbench.types import Feedback, WorkbenchError
+from workbench.token_view.payload import NAMES, Lookup, is_logged
+from workbench.types import Failure, Feedback, Reward, WorkbenchError
 
 KEPT = 64  # open responses that are remembered, for what-if and export
 
@@ -82,9 +82,10 @@ def open_row(runs: Runs, name: str, row: str, method: str | None = None) -> Open
     feedback, ratios = runs.feedback(name, entry)
     configs = configs_of(runs, name)
     rows = paid([feedback, *runs.group(name, entry)], configs)
-    if method and method not in rows[0].rewards:
-        raise WorkbenchError(f"no method '{method[:40]}': choose one of {', '.join(rows[0].rewards)}")
-    first = method or next(iter(feedback.rewards), None)
+    known = [one for one in rows[0].rewards if not is_logged(one)]
+    if method and method not in known:
+        raise WorkbenchError(f"no method '{method[:40]}': choose one of {', '.join(known)}")
+    first = method or next((one for one in feedback.rewards if not is_logged(one)), None)
     link, lookup = "?" + urlencode({"run": name, "id": row}), stored_evidence(runs, name)
     return Opened(rows[0], tuple(rows[1:]), f"{name} · {row}", configs, link, first, ratios, name, lookup)
 
@@ -100,19 +101,24 @@ def stored_evidence(runs: Runs, name: str) -> Lookup:
 
 
 def configs_of(runs: Runs, name: str) -> dict[str, Any]:
-    """The methods' configs: the run's own for its method, else the defaults."""
+    """The methods' configs: those that the run was trained or scored with, else the defaults."""
     from workbench.recipes import method_configs
 
-    configs, stored = method_configs(), runs.described(name, "config.json")
-    own = configs.get(stored.get("method", ""))
-    if own is not None:
-        known = {one.name for one in fields(own)} & set(stored.get("config", {}))
-        configs[stored["method"]] = replace(own, **{key: stored["config"][key] for key in known})
-    return configs
+    stored = runs.settings(name)
+    return {method: _restored(config, stored.get(method, {})) for method, config in method_configs().items()}
+
+
+def _restored(config: Any, stored: Mapping[str, Any]) -> Any:
+    """The config with the stored values of its fields; those of another version's fields, and nested ones, are passed over."""
+    known = {one.name for one in fields(config)} & stored.keys()
+    return replace(config, **{key: stored[key] for key in known if not isinstance(stored[key], (dict, list))})
 
 
 def paid(rows: Sequence[Feedback], configs: Mapping[str, Any]) -> list[Feedback]:
-    """The rows with the reward of every method: stored ones stay, the others are paid from the row."""
+    """The rows with the reward of every method: stored ones stay, the others are paid from the row.
+
+    A trainer's logged numbers stay as well, after the methods.
+    """
     from workbench.recipes import METHODS
 
     found = []
@@ -125,11 +131,48 @@ def paid(rows: Sequence[Feedback], configs: Mapping[str, Any]) -> list[Feedback]
 
 
 def pay(row: Feedback, configs: Mapping[str, Any]) -> Feedback:
-    """The row with the rewards of these methods, paid anew."""
-    from workbench.grade import rescore
-    from workbench.recipes import reward_fns
+    """The row with the rewards of these methods, paid anew.
 
-    return rescore(row, reward_fns(configs))
+    A method that pays without a verdict that it asks for, as for a broken form, was not asked for when the row was checked, and
+    what it would pay is not known: that is no reward.
+    """
+    from workbench.grade import rescore
+    from workbench.recipes import checks_needed, reward_fns
+
+    row = rescore(row, reward_fns(configs))
+    for method, config in configs.items():
+        missing = [check for check in checks_needed({method: config}) if not _was_checked(row, check)]
+        if missing and row.rewards[method].value is not None:
+            row = row.with_reward(method, Reward(None, error=_not_asked(method, missing)))
+    return row
+
+
+CHECKED = {
+    "fact": "the truth of its claims",
+    "single_pass": "the truth of its claims",
+    "outcome": "its outcome",
+    "checklist": "the facts of a checklist",
+    "claim_checklist": "its claims, by the checklist",
+    "reasoning": "its reasoning",
+    "general": "its quality in general",
+}
+
+
+def _was_checked(row: Feedback, check: str) -> bool:
+    """Whether the row holds what a check gives, or its failure."""
+    if check in ("fact", "single_pass"):  # which give every answer but an empty one its sentences
+        return bool(row.sentences or row.claims or not row.response.text.strip())
+    if check == "claim_checklist":
+        return not row.claims or any(v.aspect == "checklist" and v.target.startswith("claim:") for v in row.verdicts)
+    if check == "checklist":
+        return any(v.aspect == "checklist" and v.target.startswith("item:") for v in row.verdicts)
+    return any(check in (v.target, v.aspect) for v in row.verdicts)
+
+
+def _not_asked(method: str, missing: Sequence[str]) -> Failure:
+    told = " and ".join(dict.fromkeys(CHECKED.get(check, check) for check in missing))
+    message = f"{NAMES.get(method, method)} was not asked for when this answer was checked: no verdict on {told}"
+    return Failure("reward", "not_asked", message)
 
 
 def _in_order(row: Feedback, names: Sequence[str]) -> Feedback:

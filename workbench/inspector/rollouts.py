@@ -8,8 +8,9 @@ from typing import Any
 
 from workbench.inspector.opened import configs_of, paid
 from workbench.inspector.runs import Runs
+from workbench.inspector.series import reward_of
 from workbench.token_view import as_json
-from workbench.token_view.payload import NAMES
+from workbench.token_view.payload import NAMES, is_logged
 from workbench.types import Feedback, WorkbenchError
 
 SHOWN = 60  # rollouts of a step that are listed
@@ -18,14 +19,16 @@ ORDERS = ("lowest", "highest", "disagreement")
 
 
 def order_choices(method: str) -> list[tuple[str, str]]:
-    """What the rollouts can be sorted by, as (words, key), for a run that was paid by `method`."""
-    reward = f"{NAMES.get(method, method)} reward".strip()
+    """What the rollouts can be sorted by, as (words, key), for a run that was paid by `method`; "": by its trainer."""
+    reward = f"{NAMES.get(method, method) or 'logged'} reward"
     words = (f"{reward}, lowest first", f"{reward}, highest first", "Disagreement, largest first")
     return [(told[0].upper() + told[1:], key) for told, key in zip(words, ORDERS, strict=True)]
 
 
 def own_method(runs: Runs, name: str | None) -> str:
     """The method that a run was trained or scored with, of several the first; the first of all where nothing was paid yet.
+
+    "" where there are no rows, and where only a trainer's logged numbers are known.
 
     Raises:
         WorkbenchError: there is no such run.
@@ -38,7 +41,8 @@ def own_method(runs: Runs, name: str | None) -> str:
     if method := runs.described(name, "config.json").get("method"):
         return str(method)
     stored = runs.feedback(name, entries[0])[0].rewards
-    return next((method for method in METHODS if method in stored), next(iter(stored), next(iter(METHODS))))
+    methods = [method for method in (*METHODS, *stored) if method in stored and not is_logged(method)]
+    return next(iter(methods), "" if stored else next(iter(METHODS)))
 
 
 def rollouts(runs: Runs, name: str | None, step: int, order: str) -> str:
@@ -55,10 +59,14 @@ def rollouts(runs: Runs, name: str | None, step: int, order: str) -> str:
     if not rows:  # a run without any says so where its curves would be
         return as_json({"note": "No rollouts are recorded of this step."} if by_step else {})
     ranked = sorted(with_disagreement(rows), key=_key(order, own))
-    methods = dict.fromkeys(name for row in rows for name, reward in row.rewards.items() if reward.value is not None)
+    methods = dict.fromkeys(name for row in rows for name in row.rewards if not is_logged(name))
+    scored = {name: sum(row.rewards[name].value is not None for row in rows if name in row.rewards) for name in methods}
     return as_json(
         {
-            "methods": list(methods),
+            "methods": [name for name in methods if scored[name] or name == own],
+            "scored": {name: [count, len(rows)] for name, count in scored.items()},
+            "unscored": {name: _reason(rows, name) for name, count in scored.items() if not count},
+            "logged": list(dict.fromkeys(name for row in rows for name in row.rewards if is_logged(name))),
             "sorted": {"by": order if order == ORDERS[2] else own, "order": order},
             "note": _counted(len(entries), step if entries[0].step is not None else None),
             "rows": [listed_row(row, spread) for row, spread in ranked[:SHOWN]],
@@ -83,8 +91,7 @@ def _key(order: str, method: str) -> Any:
 
     def key(pair: tuple[Feedback, float | None]) -> tuple[bool, float]:
         row, spread = pair
-        reward = row.rewards.get(method)
-        value = spread if order == ORDERS[2] else reward.value if reward else None
+        value = spread if order == ORDERS[2] else reward_of(row, method)
         return value is None, (value or 0.0) * (1 if order == ORDERS[0] else -1)
 
     return key
@@ -94,10 +101,11 @@ def with_disagreement(rows: Sequence[Feedback]) -> list[tuple[Feedback, float | 
     """Each row with how far the methods disagree about it: the spread of its ranks *(ours)*.
 
     A method's scored rows are ranked from 0 (paid least) to 1 (paid most), equal ones alike; the disagreement is the highest
-    rank less the lowest, and None where fewer than two methods score the row or tell any rows apart.
+    rank less the lowest, and None where fewer than two methods score the row or tell any rows apart. What a trainer logged is
+    no method's.
     """
     ranks: list[list[float]] = [[] for _ in rows]
-    for method in {name for row in rows for name in row.rewards}:
+    for method in {name for row in rows for name in row.rewards if not is_logged(name)}:
         values = [row.rewards[method].value if method in row.rewards else None for row in rows]
         known = sorted({value for value in values if value is not None})
         if len(known) > 1:
@@ -105,6 +113,12 @@ def with_disagreement(rows: Sequence[Feedback]) -> list[tuple[Feedback, float | 
                 if value is not None:
                     ranks[place].append(known.index(value) / (len(known) - 1))
     return [(row, max(found) - min(found) if len(found) > 1 else None) for row, found in zip(rows, ranks, strict=True)]
+
+
+def _reason(rows: Sequence[Feedback], method: str) -> str:
+    """Why a method scored none of the rows, in the words of the first."""
+    errors = (row.rewards[method].error for row in rows if method in row.rewards)
+    return next((error.message for error in errors if error), "this method has not been applied")
 
 
 def listed_row(row: Feedback, disagreement: float | None = None) -> dict[str, Any]:

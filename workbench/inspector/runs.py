@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.jsonl import iter_rows, read_page
+from workbench.score.record import settings_path
 from workbench.store import PASSAGES, QUESTIONS, ROLLOUTS, read_passages, read_questions
 from workbench.types import Feedback, Passage, Question, WorkbenchError
 
@@ -124,9 +125,15 @@ class Runs:
         """A JSON file of the run ("config.json", "summary.json"), or nothing."""
         path = self.folder(name) / file
         try:
-            return json.loads(path.read_text(encoding="utf-8")) if path.is_file() and not path.is_symlink() else {}
+            return _mapping(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() and not path.is_symlink() else {}
         except ValueError:
             return {}
+
+    def settings(self, name: str) -> dict[str, dict[str, Any]]:
+        """By method, the settings that the run was trained or scored with, as far as they are stored."""
+        trained, scored = self.described(name, "config.json"), self.described(name, settings_path(Path(ROLLOUTS)).name)
+        by_method = {**_mapping(scored.get("config")), str(trained.get("method")): trained.get("config")}
+        return {method: _mapping(config) for method, config in by_method.items()}
 
     def _walk(self, folder: Path, depth: int) -> Iterator[Path]:
         if depth > DEPTH or not folder.is_dir():
@@ -141,6 +148,10 @@ class Runs:
     def _below(self, folder: Path) -> list[Path]:
         """The folder and its parents below the root."""
         return [path for path in (folder, *folder.parents) if path != self.root and self.root in path.parents]
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 @lru_cache(maxsize=8)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from workbench.inspector.inspect_tab import InspectTab
@@ -10,6 +10,8 @@ from workbench.inspector.opened import NOTHING, open_row, show
 from workbench.inspector.parts import component, message, told
 from workbench.inspector.rollouts import ORDERS, order_choices, own_method, rollouts
 from workbench.inspector.runs import Runs
+from workbench.inspector.series import step_rows
+from workbench.store import ROLLOUTS
 from workbench.token_view import as_json
 from workbench.types import WorkbenchError
 
@@ -18,11 +20,14 @@ NO_OTHER = "no other run"
 
 # What is drawn over the steps: column of metrics.jsonl or of the record, title, whether it is a share.
 SERIES = (
-    ("reward", "Reward", False), ("accuracy", "Accuracy", True), ("abstention", "Abstention", True),
+    ("reward", "Reward", False), ("reward_std", "Spread of the reward in a group", False),
+    ("accuracy", "Accuracy", True), ("abstention", "Abstention", True),
     ("hallucination", "Hallucination", True), ("kl", "KL to the reference", False), ("entropy", "Entropy", False),
     ("length", "Length, tokens", False), ("truncated", "Cut off", True), ("unplaced", "Claims not placed", True),
     ("failed", "Rows not scored", True),
 )  # fmt: skip
+
+PARTS = {"part": "Reward,", "logged": "Logged,"}  # what the reward is made of, by the beginning of its column
 
 
 def runs_tab(runs: Runs, inspect: InspectTab, tabs: Any, tab: Any) -> tuple[Any, Any]:
@@ -58,10 +63,10 @@ def runs_tab(runs: Runs, inspect: InspectTab, tabs: Any, tab: Any) -> tuple[Any,
 
     def orders(name: str | None, by: str) -> Any:
         try:
-            method = own_method(runs, name)
+            method, rows = own_method(runs, name), bool(name and runs.index(name).entries)
         except WorkbenchError:  # told where the rollouts would be
-            method = ""
-        return gr.update(choices=order_choices(method), value=by, visible=bool(method))
+            method, rows = "", False
+        return gr.update(choices=order_choices(method), value=by, visible=rows)
 
     def compared(name: str | None, second: str | None, at: float) -> str:
         return curve_data(runs, name, second, int(at))
@@ -114,16 +119,32 @@ def curve_data(runs: Runs, name: str | None, second: str | None, step: int) -> s
         if rows
         else NO_ROLLOUTS
     )
-    series = [{"name": column, "title": title, "share": share} for column, title, share in SERIES]
+    series = [{"name": column, "title": title, "share": share} for column, title, share in _series(drawn)]
     return as_json({"runs": drawn, "series": series, "step": step, "note": none})
 
 
+def _series(drawn: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, bool]]:
+    """What there may be curves of: `SERIES`, and behind the reward what it is made of; every run gets all of them."""
+    parts = list(dict.fromkeys(column for run in drawn for column in run["series"] if column.startswith(tuple(PARTS))))
+    for run in drawn:
+        for part in parts:
+            run["series"].setdefault(part, [None] * len(run["steps"]))
+    made_of = [
+        (f"{kind}:{name}", f"{PARTS[kind]} {name.replace('_', ' ')}", False)
+        for kind, _, name in (part.partition(":") for part in parts)
+    ]
+    return [*SERIES[:2], *made_of, *SERIES[2:]]
+
+
 def _curves(runs: Runs, name: str) -> dict[str, Any]:
-    rows = {row["step"]: row for row in runs.metrics(name)}
+    rows: Mapping[int, Mapping[str, Any]] = {row["step"]: row for row in runs.metrics(name)}
     index = runs.index(name)
+    if not rows and index.entries:
+        rows = step_rows(runs.folder(name) / ROLLOUTS, own_method(runs, name))
     steps = sorted(step for step in {*rows, *index.by_step} if step is not None)
+    parts = dict.fromkeys(column for row in rows.values() for column in row if column.startswith(tuple(PARTS)))
     columns: dict[str, list[float | None]] = {
-        column: [rows.get(step, {}).get(column) for step in steps] for column, _, _ in SERIES
+        column: [rows.get(step, {}).get(column) for step in steps] for column in (*(name for name, _, _ in SERIES), *parts)
     }
     for place, step in enumerate(steps):
         found = index.by_step.get(step, [])

@@ -100,9 +100,9 @@ def what_if(asked: dict[str, Any]) -> dict[str, Any]:
 
 def _group(row: Feedback, group: tuple[Feedback, ...]) -> list[dict[str, Any]]:
     """Each answer of the group with its rewards, and the mean over its tokens of each estimator's advantages."""
-    from workbench.token_view.payload import group_advantages
+    from workbench.token_view.payload import group_advantages, is_logged
 
-    by_method = {method: group_advantages(group, method) for method in row.rewards}
+    by_method = {method: group_advantages(group, method) for method in row.rewards if not is_logged(method)}
     return [
         {
             "text": one.response.text[:300].encode("utf-8", "replace").decode(),

@@ -1,4 +1,7 @@
-"""Judges: from prompts to replies. Templates and strict reading, OpenAI-compatible endpoints, local models, a cache on disk."""
+"""Judges: from prompts to replies. Templates and strict reading, OpenAI-compatible endpoints, local models, a cache on disk.
+
+`workbench.judge.scripted` is a server to rehearse with: it replies, and fails, by a script.
+"""
 
 from workbench.judge.batch import BatchJudge, Totals, cached, estimate_tokens
 from workbench.judge.endpoint import endpoint

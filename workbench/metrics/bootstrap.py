@@ -69,16 +69,21 @@ def draws(questions: int, answers: int, resamples: int, seed: int, runs: int = 1
 
 
 def intervals(sums: Sums, answers: Ranked, resamples: int, seed: int) -> dict[str, dict[str, float | None]]:
-    """`{value, low, high}` of each metric: the 95 % percentile interval; None where nothing defines it."""
+    """`{value, low, high, n}` of each metric: the 95 % percentile interval, and on how many questions; None where nothing
+    defines it."""
     import numpy as np
 
     names = (*sums.names, *AREAS)
     if not sums.questions:
-        return {name: {"value": None, "low": None, "high": None} for name in names}
+        return {name: {"value": None, "low": None, "high": None, "n": 0} for name in names}
+    counts = [*(sums.bottom_QM > 0).sum(axis=0).tolist(), *[len({*answers.questions})] * len(AREAS)]
     values = evaluate(sums, answers)[0]
     pieces = draws(len(sums.questions), len(answers.right), resamples, seed)
     drawn_RM = np.concatenate([evaluate(sums, answers, weights_RQ) for weights_RQ in pieces])
-    return {name: {"value": number(values[i]), **_percentiles(drawn_RM[:, i], values[i])} for i, name in enumerate(names)}
+    return {
+        name: {"value": number(values[i]), **_percentiles(drawn_RM[:, i], values[i]), "n": counts[i]}
+        for i, name in enumerate(names)
+    }
 
 
 def paired(

@@ -30,13 +30,19 @@ def outcome_of(feedback: Feedback) -> str | None:
     return verdict.label
 
 
+def outcome_failed(feedback: Feedback) -> bool:
+    """Whether grading failed: there is no outcome, though the question has gold answers or somebody looked for one."""
+    asked = bool(feedback.response.question.answers) or feedback.verdict("outcome") is not None
+    return outcome_of(feedback) is None and (asked or feedback.error is not None)
+
+
 def rates(feedbacks: Sequence[Feedback], weights: Sequence[float] = WEIGHTS) -> dict[str, float | None]:
     """The four rates without intervals (None when nothing was scored), and how many responses failed."""
     outcomes = [outcome_of(feedback) for feedback in feedbacks]
     scored = [outcome for outcome in outcomes if outcome]
     shares = [scored.count(name) / len(scored) if scored else None for name in OUTCOMES]
     values = dict(zip(RATES, [*shares, _truthfulness(shares, weights)], strict=True))
-    return {**values, "failed": len(outcomes) - len(scored)}
+    return {**values, "failed": sum(map(outcome_failed, feedbacks))}
 
 
 def table(
@@ -52,7 +58,7 @@ def table(
     counts_QK = _counts(feedbacks)
     values = _rates_of(counts_QK.sum(axis=0, keepdims=True), weights)[0]
     drawn_R4 = _bootstrap(counts_QK, seed, resamples, lambda totals: _rates_of(totals, weights))
-    failed = sum(outcome_of(feedback) is None for feedback in feedbacks)
+    failed = sum(map(outcome_failed, feedbacks))
     result: dict[str, Any] = {"n": len(counts_QK)}
     for column, name in enumerate(RATES):
         drawn = drawn_R4[:, column]
@@ -62,14 +68,18 @@ def table(
     return {**result, "failed": failed}
 
 
-def breakdown(feedbacks: Sequence[Feedback], key: Callable[[Feedback], str | None], **options: Any) -> dict[str, Any]:
-    """`table` for each value of `key`, in alphabetical order; responses whose key is None are left out."""
+def breakdown(
+    feedbacks: Sequence[Feedback],
+    key: Callable[[Feedback], str | None],
+    of: Callable[[Sequence[Feedback]], dict[str, Any]] = table,
+) -> dict[str, Any]:
+    """What `of` says of each value of `key`, in alphabetical order; responses whose key is None are left out."""
     groups: dict[str, list[Feedback]] = {}
     for feedback in feedbacks:
         name = key(feedback)
         if name is not None:
             groups.setdefault(name, []).append(feedback)
-    return {name: table(groups[name], **options) for name in sorted(groups)}
+    return {name: of(groups[name]) for name in sorted(groups)}
 
 
 def paired_difference(

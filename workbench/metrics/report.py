@@ -12,9 +12,10 @@ from workbench.metrics.claims import CLAIM_METRICS, ON_SUBJECT, Options, claim_t
 from workbench.metrics.confidence import Ranked, ranked, restrict, risk_coverage
 from workbench.metrics.outcomes import RATES, RESAMPLES, WEIGHTS
 from workbench.metrics.preferences import read_preferences, wins
-from workbench.metrics.rows import STATES, Row, file_of, read_rows
-from workbench.types import OUTCOMES, WorkbenchError
+from workbench.metrics.rows import STATES, Row, file_of, read_rows, rows_of
+from workbench.types import OUTCOMES, Feedback, WorkbenchError
 
+IN_EVALUATIONS = ("factscore", "correct", "incorrect", "responded", "claims")
 Terms = list[tuple[str, dict[str, tuple[float, float]]]]
 
 
@@ -66,7 +67,7 @@ def compare_files(
         weights: of accuracy, abstention and hallucination in truthfulness (TruthRL, arXiv 2509.25760, section 2.1).
 
     Raises:
-        WorkbenchError: a file is missing or is not feedback, or a setting is out of range.
+        WorkbenchError: a file is missing or is not feedback, the two have no question in common, or a setting is out of range.
     """
     if k < 1 or gamma < 0 or vague not in ("incorrect", "excluded"):
         raise WorkbenchError(
@@ -94,6 +95,7 @@ def compare_files(
     if preferences is not None:
         result |= win_rate(read_preferences(preferences), settings)
     if others is not None:
+        _check_common(feedback, str(other), rows, others)
         result["other"] = summarise(others, settings)
         result |= compare(rows, others, settings)
     return result
@@ -110,12 +112,22 @@ def _check_judged(path: Path | str, rows: Sequence[Row]) -> None:
         )
 
 
-def summarise(rows: Sequence[Row], settings: Settings | None = None) -> dict[str, Any]:
-    """`{n, questions, excluded, <metric>: {value, low, high}, …}` of one file's rows.
+def _check_common(first: Path | str, second: Path | str, rows: Sequence[Row], others: Sequence[Row]) -> None:
+    """Raise a WorkbenchError for two files with rows and without a question in common: there is no difference to tell."""
+    if rows and others and not {row.question_id for row in rows} & {row.question_id for row in others}:
+        raise WorkbenchError(
+            f"no question is in both files ('{rows[0].question_id}' and others in {first}, '{others[0].question_id}' and "
+            f"others in {second}): give two files about the same questions, or one"
+        )
 
-    `n` counts responses, and so do `excluded` (those that the claim metrics leave out, by `Row.state`) and `failed` (those that
-    a failure is recorded on); `duplicate_ids` says how many of them have an id that came before (they count, too). Intervals
-    are 95 % bootstraps over questions. A metric that is undefined has null values and a `reason`.
+
+def summarise(rows: Sequence[Row], settings: Settings | None = None) -> dict[str, Any]:
+    """`{n, questions, excluded, <metric>: {value, low, high, n}, …}` of one file's rows.
+
+    `n` counts responses (that of a metric: the questions that define it), and so do `excluded` (those that the claim metrics
+    leave out, by `Row.state`) and `failed` (those that a failure is recorded on); `duplicate_ids` says how many of them have an
+    id that came before (they count, too). Intervals are 95 % bootstraps over questions. A metric that is undefined has null
+    values and a `reason`.
     """
     settings = settings or Settings()
     if settings.options.veriscore_k is None:
@@ -133,6 +145,16 @@ def summarise(rows: Sequence[Row], settings: Settings | None = None) -> dict[str
         result[name] = cell if cell["value"] is not None else {**cell, "reason": _reason(name, rows, settings)}
     result |= {"k": settings.options.k, "gamma": settings.options.gamma, "veriscore_k": settings.options.veriscore_k}
     return result | {"risk_coverage": risk_coverage(answers)}
+
+
+def claim_table(feedbacks: Sequence[Feedback], *, k: int = 32, seed: int = 0, resamples: int = RESAMPLES) -> dict[str, Any]:
+    """The claim metrics of graded responses, `{metric: {value, low, high}}`; nothing where none was read for claims."""
+    rows = rows_of(feedbacks, sections=("answer", "body"))
+    if not any(row.extracted for row in rows):
+        return {}
+    settings = Settings(Options(k), seed=seed, resamples=resamples)
+    found = intervals(_sums(rows, settings), ranked(()), resamples, seed)
+    return {name: found[name] for name in (*IN_EVALUATIONS, f"recall@{k}", f"f1@{k}")}
 
 
 def compare(rows: Sequence[Row], others: Sequence[Row], settings: Settings) -> dict[str, Any]:

@@ -13,44 +13,37 @@ rewards.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from workbench.recipes import assemble
-from workbench.types import Grade, RewardFn
-
-if TYPE_CHECKING:
-    from workbench.bench import Bench
-    from workbench.checks import Checks
-
-METHOD = "forag"
-CHECKS = ("fact",)
+from workbench.config import check_values, setting
+from workbench.recipes.method import Method
+from workbench.reward import forag
+from workbench.reward.forag import Aggregate, mean
+from workbench.types import RewardFn
 
 
 @dataclass(frozen=True)
 class FoRAG:
     """The reward's settings (section 5.2)."""
 
-    evaluation: Literal["holistic", "sentence", "subclaim"] = "subclaim"  # the best row of table 2
-    aggregate: Literal["mean", "min", "max"] = "mean"  # of a sentence's subclaims
-    # Subtract the reference answer's mean segment reward from every segment: none = where the row has it; true = required.
-    baseline: bool | None = None
+    evaluation: Literal["holistic", "sentence", "subclaim"] = setting(
+        "subclaim", "what is scored: the whole answer, its sentences, or the claims of each sentence"
+    )  # the best row of table 2
+    aggregate: Literal["mean", "min", "max"] = setting("mean", "how the claims of a sentence become its factuality")
+    baseline: bool | None = setting(
+        None, "subtract the mean factuality of the reference's own answer; none: where the row has it; true: required"
+    )
 
 
 def reward(config: FoRAG) -> RewardFn:
     """Feedback with "factuality" verdicts, or "fact" verdicts that stand in, -> reward, events at the ends of sentences."""
-    from workbench.config import check_values
-    from workbench.reward import forag
-    from workbench.reward.forag import Aggregate, mean
-
     check_values(config)
     aggregates: dict[str, Aggregate] = {"mean": mean, "min": min, "max": max}
     return forag(config.evaluation, aggregates[config.aggregate], config.baseline)
 
 
 def checks(config: FoRAG) -> tuple[str, ...]:
-    return CHECKS
+    return ("fact",)
 
 
-def grader(config: FoRAG, bench: Bench | Checks) -> Grade:
-    """Responses -> feedback with verdicts on the answer's claims, and the reward under "forag"."""
-    return assemble(bench, {METHOD: reward(config)}, checks(config), lambda claim: claim.section != "think")
+METHOD = Method("forag", "FoRAG", FoRAG, reward, checks)

@@ -13,38 +13,32 @@ in `workbench.reward.klcf`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from workbench.recipes import assemble
-from workbench.types import Grade, RewardFn, WorkbenchError
-
-if TYPE_CHECKING:
-    from workbench.bench import Bench
-    from workbench.checks import Checks
-
-METHOD = "klcf"
-CHECKS = ("fact", "checklist")
+from workbench.config import check_values, setting
+from workbench.recipes.method import Method, scaled
+from workbench.reward import klcf
+from workbench.types import RewardFn, WorkbenchError
 
 
 @dataclass(frozen=True)
 class KLCF:
     """The reward's constants (section 2.3). A weight of 0 takes a term out of use; the others count relative to their sum."""
 
-    w_check: float = 1.0  # (ours: equal) the best F1 of table 2 has .4, .2 and .4 for the three terms
-    w_truth: float = 1.0
-    w_general: float = 0.0  # (ours) needs "general" verdicts; the paper's own weight is above 0 when training from the base
-    b: float = 1.0  # (ours) recall counts b times as much as precision
-    truth: Literal["all", "missing"] = "all"  # all claims; or those that the checklist is silent about (FActScore 60.7, 61.2)
-    form: bool = True  # the think/answer form; false is the paper's non-thinking setting
-    l_max: int | None = 2048  # (ours) tokens at which the length penalty reaches -1; none for no penalty
-    l_cache: int = 512  # (ours) tokens before l_max at which it begins
+    w_check: float = setting(1.0, "weight of the checklist's F-measure; weights count relative to their sum")  # (ours: equal)
+    w_truth: float = setting(1.0, "weight of the mean P(true) of the claims")  # the best F1 of table 2 has .4, .2 and .4
+    w_general: float = setting(0.0, "weight of a preference model's score; needs such verdicts")  # (ours); above 0 there
+    b: float = setting(1.0, "recall counts b times as much as precision")  # (ours)
+    truth: Literal["all", "missing"] = setting(
+        "all", "all claims, or only those that the checklist is silent about"
+    )  # FActScore 61.2 and 60.7
+    form: bool = setting(True, "expect think and answer tags; false is the non-thinking setting")
+    l_max: int | None = setting(2048, "tokens at which the length penalty reaches -1; none for no penalty")  # (ours)
+    l_cache: int = setting(512, "tokens before that at which the penalty begins")  # (ours)
 
 
 def reward(config: KLCF) -> RewardFn:
     """Feedback with "checklist" and "truth" (or "fact") verdicts -> reward, paid at the end of the response."""
-    from workbench.config import check_values
-    from workbench.reward import klcf
-
     check_values(config)
     weights = (config.w_check, config.w_truth, config.w_general)
     if min(weights) < 0 or not sum(weights):
@@ -63,6 +57,6 @@ def checks(config: KLCF) -> tuple[str, ...]:
     return (*truth, *(("checklist",) if config.w_check else ()), *(("general",) if config.w_general else ()))
 
 
-def grader(config: KLCF, bench: Bench | Checks) -> Grade:
-    """Responses -> feedback with verdicts on the answer's claims and the checklist's items, and the reward under "klcf"."""
-    return assemble(bench, {METHOD: reward(config)}, checks(config), lambda claim: claim.section != "think")
+# *(ours)*: the tiny policy writes no tags, and its long answers have 40 to 70 tokens.
+TINY = scaled(KLCF(), form=False, l_max=96, l_cache=24)
+METHOD = Method("klcf", "KLCF", KLCF, reward, checks, scales={"tiny": TINY})

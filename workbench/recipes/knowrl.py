@@ -12,43 +12,44 @@ wrong, unlike the paper: that is `facts="if_wrong"`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from workbench.recipes import assemble
-from workbench.types import Grade, RewardFn
-
-if TYPE_CHECKING:
-    from workbench.bench import Bench
-    from workbench.checks import Checks
-
-METHOD = "knowrl"
-CHECKS = ("fact", "outcome")
+from workbench.config import check_values, setting
+from workbench.grade import THOUGHT
+from workbench.recipes.method import Method
+from workbench.reward import knowrl
+from workbench.types import RewardFn
 
 
 @dataclass(frozen=True)
 class KnowRL:
     """The reward's constants (paper, "Asymmetric correctness reward")."""
 
-    form: float = 1.0  # r_format is + or - this
-    correct: float = 2.0
-    refusal: float = 1.0  # -1 is the paper's ablation
-    wrong: float = -1.0
-    facts: Literal["always", "if_wrong"] = "always"  # the paper; "if_wrong" is the code
+    form: float = setting(1.0, "plus this where the think and answer tags are right, minus this where not")
+    correct: float = setting(2.0, "paid for a correct answer")
+    refusal: float = setting(1.0, "paid for a refusal; -1 is the paper's ablation")
+    wrong: float = setting(-1.0, "paid for a wrong answer")
+    facts: Literal["always", "if_wrong"] = setting(
+        "always", "pay for facts in the thinking always, or only where the answer is wrong"
+    )  # the paper; the code
+    length_penalty: bool = setting(
+        False, "FActScore's penalty exp(1 - 10/M) on the facts of thoughts of M ≤ 10 claims"
+    )  # (code, off)
+    answer_tag: bool = setting(False, "an answer that is not in a closed, non-empty <answer> is wrong")  # (code, off)
+    no_abstaining: bool = setting(False, "thinking that only abstains earns nothing for facts")  # (code, off)
 
 
 def reward(config: KnowRL) -> RewardFn:
     """Feedback with the outcome and "fact" verdicts on the thinking's claims -> reward, paid at the end of the response."""
-    from workbench.config import check_values
-    from workbench.reward import knowrl
-
     check_values(config)
-    return knowrl(config.form, config.correct, config.refusal, config.wrong, config.facts)
+    return knowrl(
+        config.form, config.correct, config.refusal, config.wrong, config.facts,
+        config.length_penalty, config.answer_tag, config.no_abstaining,
+    )  # fmt: skip
 
 
 def checks(config: KnowRL) -> tuple[str, ...]:
-    return CHECKS
+    return ("fact", "outcome")
 
 
-def grader(config: KnowRL, bench: Bench | Checks) -> Grade:
-    """Responses -> feedback with the outcome and verdicts on the thinking's claims, and the reward under "knowrl"."""
-    return assemble(bench, {METHOD: reward(config)}, checks(config), lambda claim: claim.section == "think")
+METHOD = Method("knowrl", "KnowRL", KnowRL, reward, checks, lambda config: THOUGHT)

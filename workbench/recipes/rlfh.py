@@ -12,49 +12,47 @@ sentence's end, else at the response's end; informativeness is rated in one call
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from workbench.recipes import assemble
-from workbench.types import Grade, RewardFn, WorkbenchError
-
-if TYPE_CHECKING:
-    from workbench.bench import Bench
-    from workbench.checks import Checks
-
-METHOD = "rlfh"
-CHECKS = ("fact",)
+from workbench.config import check_values, setting
+from workbench.recipes.method import Method
+from workbench.reward import rlfh
+from workbench.reward.rlfh import LAUNCH_SCRIPT_F, PAPER_F, warn_of_paid_mistakes
+from workbench.types import RewardFn, WorkbenchError
 
 
 @dataclass(frozen=True)
 class RLFH:
-    """The reward's constants. `f_…` and `g_…` are the paper's f and g (table 9)."""
+    """The reward's constants. `f_…` and `g_…` are the paper's f and g (table 9); α, β and ε are those of its code."""
 
-    mode: Literal["pipeline", "single_pass"] = "pipeline"  # §3.1: extract, verify, rate; or all in one call
-    granularity: Literal["statement", "sentence", "paragraph"] = "statement"  # §3.2; where the events are paid
-    spread: bool = False  # (ours) pay over the whole claim, sentence or response instead of at its last character
-    reward_map: Literal["paper", "launch_script"] = "paper"  # f of table 9, or of the code's launch script; `f_…` go before it
-    f_correct: float | None = None  # 1; launch script .3
-    f_hedged_correct: float | None = None  # .5; .1
-    f_vague: float | None = None  # -1; -.8
-    f_hedged_wrong: float | None = None  # -1.5; -.9
-    f_wrong: float | None = None  # -2; -1.2
-    g_5: float = 1.3  # the statement answers the question
-    g_4: float = 1.2  # crucial
-    g_3: float = 1.1  # relevant
-    g_2: float = 1.0  # supplementary
-    g_1: float = -0.1  # repeated or useless
-    alpha: float = 1.0  # (code)
-    beta: float = 1.0  # (code)
-    epsilon: float = -0.9  # (code) least Σg of a sentence: log(1 - .9) = -2.30
-    clip: float | None = None  # (code, off) 10: bound of what is paid at one place
-    no_eos: float = 0.0  # (code, off) -1: paid by a response cut off before its end token
-    min_coverage: float = 0.5  # (ours) a claim found to a lesser share is unplaced
+    mode: Literal["pipeline", "single_pass"] = setting("pipeline", "§3.1: extract, verify and rate, or all in one call")
+    granularity: Literal["statement", "sentence", "paragraph"] = setting(
+        "statement", "where claims and sentences are paid: at the ends of claims, of their sentences, or of the answer"
+    )  # §3.2, table 2
+    spread: bool = setting(False, "pay over the whole claim or sentence instead of at its last token")  # (ours)
+    reward_map: Literal["paper", "launch_script"] = setting(
+        "paper", "f: the paper's table 9, or the released launch script's; the single values go before it"
+    )
+    f_correct: float | None = setting(None, "what a correct claim is worth: 1; launch script .3")
+    f_hedged_correct: float | None = setting(None, "what a hedged correct claim is worth: .5; launch script .1")
+    f_vague: float | None = setting(None, "what a vague claim is worth: -1; launch script -.8")
+    f_hedged_wrong: float | None = setting(None, "what a hedged wrong claim is worth: -1.5; launch script -.9")
+    f_wrong: float | None = setting(None, "what a wrong claim is worth: -2; launch script -1.2")
+    g_5: float = setting(1.3, "factor of a claim that answers the question")
+    g_4: float = setting(1.2, "factor of a crucial claim")
+    g_3: float = setting(1.1, "factor of a relevant claim")
+    g_2: float = setting(1.0, "factor of a supplementary claim")
+    g_1: float = setting(-0.1, "factor of a claim that is repeated or useless")
+    alpha: float = setting(1.0, "α: weight of the truthfulness of the claims")
+    beta: float = setting(1.0, "β: weight of the informativeness of the sentences")
+    epsilon: float = setting(-0.9, "ε: least Σg of a sentence that the logarithm takes; above -1")  # log(1 - .9) = -2.30
+    clip: float | None = setting(None, "most that one token is paid, either way")  # (code, off) 10
+    no_eos: float = setting(0.0, "paid by an answer that was cut off before its end token")  # (code, off) -1
+    min_coverage: float = setting(0.5, "share of a claim's words that must be found in the answer to pay it there")  # (ours)
 
 
 def label_values(config: RLFH) -> dict[str, float]:
     """f: what each label is worth under `config`."""
-    from workbench.reward.rlfh import LAUNCH_SCRIPT_F, PAPER_F
-
     named = PAPER_F if config.reward_map == "paper" else LAUNCH_SCRIPT_F
     own = {name: getattr(config, f"f_{name}") for name in named}
     return {name: value if own[name] is None else float(own[name]) for name, value in named.items()}
@@ -62,17 +60,16 @@ def label_values(config: RLFH) -> dict[str, float]:
 
 def reward(config: RLFH) -> RewardFn:
     """Feedback with "fact" verdicts (five labels and informativeness) -> reward, events at claims and sentences."""
-    from workbench.config import check_values
-    from workbench.reward import rlfh
-
     check_values(config)
     if config.epsilon <= -1:
         raise WorkbenchError(f"rlfh.epsilon is {config.epsilon}: it must be above -1, or the logarithm has no value")
     if config.clip is not None and config.clip <= 0:
         raise WorkbenchError(f"rlfh.clip is {config.clip}: it must be above 0, or none")
+    f, g = label_values(config), {rating: getattr(config, f"g_{rating}") for rating in (1, 2, 3, 4, 5)}
+    warn_of_paid_mistakes(f, g, config.alpha, config.beta, config.epsilon)
     return rlfh(
-        f=label_values(config),
-        g={rating: getattr(config, f"g_{rating}") for rating in (1, 2, 3, 4, 5)},
+        f=f,
+        g=g,
         alpha=config.alpha,
         beta=config.beta,
         epsilon=config.epsilon,
@@ -86,9 +83,7 @@ def reward(config: RLFH) -> RewardFn:
 
 def checks(config: RLFH) -> tuple[str, ...]:
     """In single-pass mode the extraction gives the verdicts as well."""
-    return CHECKS if config.mode == "pipeline" else ("single_pass",)
+    return ("fact",) if config.mode == "pipeline" else ("single_pass",)
 
 
-def grader(config: RLFH, bench: Bench | Checks) -> Grade:
-    """Responses -> feedback with verdicts on the claims outside the thinking, and the reward under "rlfh"."""
-    return assemble(bench, {METHOD: reward(config)}, checks(config), lambda claim: claim.section != "think")
+METHOD = Method("rlfh", "RLFH", RLFH, reward, checks)

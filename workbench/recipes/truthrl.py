@@ -13,64 +13,67 @@ knowledge- and reasoning-enhanced rewards are off by default, as the paper finds
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from workbench.recipes import assemble
-from workbench.train.grpo import GRPO, train_grpo
-from workbench.types import Grade, Question, RewardFn, WorkbenchError
+from workbench.bench import Bench
+from workbench.config import check_values, setting
+from workbench.grade import THOUGHT
+from workbench.recipes.method import Method, Prompts, scaled, training_questions
+from workbench.reward import additive, binary, conditional, knowledge, multiplicative, reasoning, ternary
+from workbench.train.grpo import GRPO, grpo_stage
+from workbench.train.stage import Stage
+from workbench.types import RewardFn
 
-if TYPE_CHECKING:
-    from workbench.bench import Bench
-    from workbench.checks import Checks
+# The paper's (appendix, "Training details"), but for what is marked as ours.
+PAPER = GRPO(
+    learning_rate=2e-5,  # (ours) for the adapter; the paper, training all parameters: 1e-6
+    schedule="constant",
+    prompts_per_step=64,
+    group_size=8,  # (ours)
+    beta=0.001,
+    clip=0.2,
+    max_new_tokens=2048,  # in training; an evaluation leaves room to think, as long as the bench says
+    loss_type="grpo",  # §3.2: mean over a response's tokens, then over responses
+    steps=100,  # (ours)
+    lora_r=64,  # (ours)
+    lora_alpha=128,  # (ours)
+    micro_batch=4,  # (ours) fits one 80 GB GPU
+    generation_batch=128,  # (ours)
+)
 
-METHOD = "truthrl"
-CHECKS = ("outcome",)
+
+ASKED = Prompts()
 
 
 @dataclass(frozen=True)
-class TruthRL(GRPO):
-    """The paper's settings (appendix, "Training details"); a bench replaces those that belong to its scale."""
+class TruthRL:
+    """The paper's settings."""
 
-    reward: Literal["ternary", "binary"] = "ternary"  # §3.2
-    correct: float = 1.0
-    abstain: float = 0.0  # of the ternary reward; the binary one pays an abstention like a wrong answer
-    wrong: float = -1.0
-    knowledge: bool = False  # §3.2: abstentions pay +1 on questions out of knowledge; needs "out_of_knowledge" verdicts
-    reasoning: Literal["none", "multiplicative", "additive", "conditional"] = "none"  # §4.6, table 8
-    reasoning_weight: float = 0.5  # λ of the additive one (appendix)
-    learning_rate: float = 2e-5  # (ours) for the adapter; the paper, training all parameters: "learning rate of 1e-6"
-    schedule: Literal["constant", "linear", "cosine"] = "constant"
-    prompts_per_step: int = 64  # "batch size of 64"
-    group_size: int = 8  # (ours)
-    beta: float = 0.001  # "KL … coefficient β"
-    clip: float = 0.2  # "clip ratio ε"
-    temperature: float = 1.0
-    top_p: float = 1.0
-    max_new_tokens: int = 2048  # in training; an evaluation leaves room to think, as long as the bench says
-    loss_type: Literal["grpo", "bnpo", "dr_grpo", "dapo"] = "grpo"  # §3.2: mean over a response's tokens, then over responses
-    steps: int = 100  # (ours)
-    lora_r: int = 64  # (ours)
-    lora_alpha: int = 128  # (ours)
-    micro_batch: int | None = 4  # (ours) fits one 80 GB GPU
-    generation_batch: int | None = 128  # (ours)
-    kinds: str = ""  # question kinds to train on, separated by commas; empty for all
-    eval_split: Literal["validation", "test", "ood"] = "validation"
-    eval_samples: int = 4  # sampled responses a question, beside the greedy one
+    reward: Literal["ternary", "binary"] = setting(
+        "ternary", "ternary: an abstention is paid apart; binary: like a wrong answer"
+    )
+    correct: float = setting(1.0, "paid for a correct answer")  # §3.2
+    abstain: float = setting(0.0, "paid for an abstention")  # of the ternary reward
+    wrong: float = setting(-1.0, "paid for a wrong answer")
+    knowledge: bool = setting(False, "pay for abstentions where the model cannot know; needs out-of-knowledge verdicts")  # §3.2
+    reasoning: Literal["none", "multiplicative", "additive", "conditional"] = setting(
+        "none", "how the quality of the reasoning changes the outcome's reward"
+    )  # §4.6, table 8
+    reasoning_weight: float = setting(0.5, "λ: weight of the reasoning, where it is additive")  # (appendix)
+    prompts: Prompts = ASKED
+    grpo: GRPO = PAPER
 
 
 def reward(config: TruthRL) -> RewardFn:
     """Feedback with the outcome (and the verdicts that the enhanced rewards look at) -> reward, paid at the response's end."""
-    from workbench.config import check_values
-    from workbench.reward import additive, binary, conditional, knowledge, multiplicative, reasoning, ternary
-
     check_values(config)
     base = binary(config.correct, config.wrong)
     if config.reward == "ternary":
         base = ternary(config.correct, config.abstain, config.wrong)
     if config.knowledge:
-        base = knowledge(base, config.correct, config.wrong)
+        base = knowledge(base, other=config.wrong)
     if config.reasoning == "none":
         return base
     ways = {"multiplicative": multiplicative, "additive": additive(config.reasoning_weight), "conditional": conditional}
@@ -80,39 +83,35 @@ def reward(config: TruthRL) -> RewardFn:
 def checks(config: TruthRL) -> tuple[str, ...]:
     """The outcome, and what the enhanced rewards look at."""
     boundary = ("out_of_knowledge",) if config.knowledge else ()
-    return (*CHECKS, *boundary, *(("reasoning",) if config.reasoning != "none" else ()))
+    return ("outcome", *boundary, *(("reasoning",) if config.reasoning != "none" else ()))
 
 
-def grader(config: TruthRL, bench: Bench | Checks) -> Grade:
-    """Responses -> feedback with the outcome verdict and the chosen reward under "truthrl"."""
-    from workbench.checks import Checks
-
-    rewards = {METHOD: reward(config)}
-    if checks(config) == CHECKS and not isinstance(bench, Checks):
-        return bench.grade(rewards)
-    thought = (lambda claim: claim.section == "think") if config.reasoning != "none" else None  # what the reasoning claims
-    return assemble(bench, rewards, checks(config), thought)
+def sections(config: TruthRL) -> frozenset[str]:
+    """What the reasoning claims, where it is looked at."""
+    return THOUGHT if config.reasoning != "none" else frozenset()
 
 
-def questions(config: TruthRL, bench: Bench) -> list[Question]:
-    """What is trained on: the bench's "rl" questions with gold answers, of the kinds that `config` names."""
-    kinds = [kind.strip() for kind in config.kinds.split(",") if kind.strip()]
-    found = [question for question in bench.questions("rl", kinds or None) if question.answers]
-    if missing := set(kinds) - {question.kind for question in found}:
-        known = sorted({question.kind for question in bench.questions("rl") if question.answers})
-        raise WorkbenchError(
-            f"bench '{bench.name}' has no training questions with answers of kinds {', '.join(sorted(missing))}: "
-            f"choose among {', '.join(known)}"
-        )
-    if not found:
-        raise WorkbenchError(f"bench '{bench.name}' has no training questions with answers: give others")
-    return found
+def stages(config: TruthRL, bench: Bench) -> Sequence[Stage]:
+    """GRPO from the bench's policy."""
+    questions = training_questions(config.prompts, bench)
+    return [grpo_stage(config.grpo, questions, METHOD.grader(config, bench.checks), METHOD.name)]
 
 
-def train(
-    config: TruthRL, bench: Bench, *, out: Path, seed: int, policy: str | None = None, unsloth: bool | None = None
-) -> str:
-    """Train the bench's policy in the run folder `out`; returns "done" or "interrupted"."""
-    start = bench.path(policy or bench.policy)
-    asked, grade = questions(config, bench), grader(config, bench)
-    return train_grpo(config, asked, grade, start, out, method=METHOD, seed=seed, unsloth=unsloth)
+# *(ours)*, for 1M parameters on two CPU cores; tuned on the validation split.
+TINY = {
+    "steps": 32, "learning_rate": 4e-4, "schedule": "linear", "beta": 0.0, "max_new_tokens": 12, "lora_r": 16,
+    "lora_alpha": 32, "micro_batch": None, "generation_batch": None, "save_every": 5,
+}  # fmt: skip
+METHOD = Method(
+    "truthrl",
+    "TruthRL",
+    TruthRL,
+    reward,
+    checks,
+    sections,
+    stages,
+    {
+        "tiny": scaled(TruthRL(), grpo=TINY),
+        "small": scaled(TruthRL(), grpo={"prompts_per_step": 16, "max_new_tokens": 512}),
+    },
+)

@@ -8,7 +8,7 @@ from typing import Literal
 
 from workbench.extract.sections import sections
 from workbench.reward.layout import answer_sections
-from workbench.reward.verdicts import Table, by_sentence, claims, find, on_claim, probability, scored, sums, total
+from workbench.reward.verdicts import Table, by_sentence, claims, find, on_claim, probability, scored, sums, supported, total
 from workbench.types import Claim, Event, Feedback, Reward, RewardFn
 
 Evaluation = Literal["holistic", "sentence", "subclaim"]
@@ -24,10 +24,11 @@ def forag(evaluation: Evaluation = "subclaim", aggregate: Aggregate = mean, base
     """The sum of the segments' factuality, each in [0, 1].
 
     A segment's value is the reward model's p: of the "factuality" verdict on the response ("holistic") or on `segment:i`, i
-    being a sentence's index. Where there is none, the claims' "fact" verdicts stand in *(ours)*: `aggregate` of a sentence's
-    claims ("subclaim"), the worst of them ("sentence"), the worst of the whole answer ("holistic"); the part `stood_in` counts
-    these. A sentence without claims has no value; only the answer counts, no plan and no thinking *(both ours)*. Claims
-    without a sentence share a segment at the end of the response *(ours)*.
+    being a sentence's index. Where there is none, the labels of the claims' "fact" verdicts stand in *(ours)*, 1 for a
+    supported claim and 0 for any other, since figure 1 aggregates binary labels: `aggregate` of a sentence's claims
+    ("subclaim"), the worst of them ("sentence"), the worst of the whole answer ("holistic"); the part `stood_in` counts these.
+    A sentence without claims has no value; only the answer counts, no plan and no thinking *(both ours)*. Claims without a
+    sentence share a segment at the end of the response *(ours)*.
 
     Args:
         baseline: subtract the "baseline" verdict's p, the mean over the segments of the reference's own answer, from every
@@ -53,7 +54,7 @@ def forag(evaluation: Evaluation = "subclaim", aggregate: Aggregate = mean, base
 def _holistic(feedback: Feedback, verdicts: Table) -> tuple[list[Segment], int]:
     if ("response", "factuality") in verdicts:
         return [(probability(find(verdicts, "response", "factuality")), None)], 0
-    told = [probability(on_claim(verdicts, claim, "fact")) for claim in _told(feedback)]
+    told = [supported(on_claim(verdicts, claim, "fact")) for claim in _told(feedback)]
     return ([(min(told), None)], 1) if told else ([], 0)
 
 
@@ -65,7 +66,7 @@ def _sentences(feedback: Feedback, verdicts: Table, joined: Aggregate) -> tuple[
     told = {sentence: some for sentence, some in by_sentence(_told(feedback)).items() if sentence not in modelled}
     judged = [(probability(find(verdicts, f"segment:{number}", "factuality")), ends[number]) for number in modelled]
     stood_in = [
-        (joined([probability(on_claim(verdicts, claim, "fact")) for claim in together]), ends[sentence])
+        (joined([supported(on_claim(verdicts, claim, "fact")) for claim in together]), ends[sentence])
         for sentence, together in told.items()
     ]
     return judged + stood_in, len(stood_in)

@@ -6,7 +6,19 @@ from math import fsum
 from typing import Literal
 
 from workbench.reward.layout import well_formed
-from workbench.reward.verdicts import Table, claims, find, label, on_claim, probability, scored, total, unscored
+from workbench.reward.verdicts import (
+    Table,
+    Unscored,
+    check_not_failed,
+    claims,
+    find,
+    label,
+    on_claim,
+    probability,
+    scored,
+    total,
+    unscored,
+)
 from workbench.types import ITEM_LABELS, Claim, Event, Feedback, Response, Reward, RewardFn
 
 
@@ -22,8 +34,9 @@ def klcf(
 ) -> RewardFn:
     """Weighted mean of checklist, truthfulness and general reward, plus format and length (equations 5 to 11).
 
-    A response that breaks the form is paid format + length alone. A term of weight 0 is not in use and asks for no verdict; the
-    others' weights are divided by their sum. A term in use whose verdict is missing or failed leaves the response unscored.
+    A response that breaks the form is paid format + length alone, and its part "format" is −1 instead of 0. A term of weight 0
+    is not in use and asks for no verdict; the others' weights are divided by their sum. A term in use whose verdict is missing
+    leaves a response in the form unscored, and one whose verdict failed any response.
 
     Args:
         b: weight of recall against precision in the checklist reward.
@@ -34,6 +47,7 @@ def klcf(
 
     @scored
     def reward(feedback: Feedback, verdicts: Table) -> Reward:
+        _check_asked(feedback, verdicts, w_check > 0, w_truth > 0, truth == "missing", w_general > 0)
         length = overlong(_tokens(feedback.response), l_max, l_cache) if l_max is not None else 0.0
         if form and not well_formed(feedback.response.text):
             return Reward(length - 1.0, {"format": -1.0, "length": length}, (Event("format", -1.0), Event("length", length)))
@@ -58,6 +72,22 @@ def klcf(
         return Reward(total(events), {**parts, **({"format": 0.0} if form else {}), "length": length}, tuple(events))
 
     return reward
+
+
+def _check_asked(feedback: Feedback, verdicts: Table, items: bool, facts: bool, compared: bool, general: bool) -> None:
+    """Raise what failed of all that the terms in use asked for: the extraction of claims, or a check of claims (of their truth,
+    and `compared` with the checklist), of items or of the whole."""
+    if facts and feedback.error is not None:
+        raise Unscored(feedback.error)
+    for claim in feedback.claims if facts else ():
+        if claim.section != "think":
+            for aspects in (("truth", "fact"), *([("checklist",)] if compared else [])):
+                check_not_failed(verdicts, f"claim:{claim.id}", *aspects)
+    for target, aspect in verdicts if items else ():
+        if aspect == "checklist" and target.startswith("item:"):
+            check_not_failed(verdicts, target, aspect)
+    if general:
+        check_not_failed(verdicts, "response", "general")
 
 
 def overlong(tokens: int, l_max: int, l_cache: int) -> float:

@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import fsum, log1p
 from typing import Literal
 
-from workbench.attribute import THRESHOLD, is_placed
-from workbench.reward.verdicts import Table, by_sentence, claims, label, on_claim, scored, sums, total, unscored
-from workbench.types import Claim, Event, Feedback, Reward, RewardFn, Verdict
+from workbench.credit.attribute import THRESHOLD, is_placed, place
+from workbench.credit.tokens import words
+from workbench.reward.verdicts import (
+    Table,
+    by_sentence,
+    check_not_failed,
+    claims,
+    label,
+    on_claim,
+    scored,
+    sums,
+    total,
+    unscored,
+)
+from workbench.types import Claim, Event, Feedback, Response, Reward, RewardFn, Verdict
 
 Granularity = Literal["statement", "sentence", "paragraph"]
 
 PAPER_F = {"correct": 1.0, "hedged_correct": 0.5, "vague": -1.0, "hedged_wrong": -1.5, "wrong": -2.0}  # table 9
 LAUNCH_SCRIPT_F = {"correct": 0.3, "hedged_correct": 0.1, "vague": -0.8, "hedged_wrong": -0.9, "wrong": -1.2}  # (code)
 PAPER_G = {5: 1.3, 4: 1.2, 3: 1.1, 2: 1.0, 1: -0.1}  # table 9
+MISTAKES = ("vague", "hedged_wrong", "wrong")
 
 
 def rlfh(
@@ -39,7 +53,9 @@ def rlfh(
         granularity: a claim is paid at its last matched character and a sentence at its end ("statement"), both at the end of
             the sentence, or all at the end of the response ("paragraph"). The total is the same.
         spread: pay a claim, sentence or response over its whole length instead of at its end *(ours)*.
-        clip: bound of what is paid at one place, either way; the excess is an event "clip" *(code: 10)*.
+        clip: bound of what one token is paid, either way: of all events on it together *(code: 10)*. What is above or below is
+            taken back by an event "clip" on that token, so the events still sum to the value, and the tokens to the same.
+            A response without tokens is clipped by its words.
         no_eos: what a response pays that was cut off before its end token *(code: -1)*.
         min_coverage: a claim of which less was found is unplaced: it is listed, and paid with its sentence.
     """
@@ -49,7 +65,7 @@ def rlfh(
         events, rated = [], []
         for claim in told:
             verdict = on_claim(verdicts, claim, "fact")
-            weight = g[_informativeness(verdict, g)]
+            weight = g[_informativeness(verdicts, verdict, g)]
             event = Event("truth", alpha * f[label(verdict, f)] * abs(weight), end, claim.id, start)
             if granularity == "statement" and is_placed(claim, min_coverage):
                 event = replace(event, end=claim.end, start=claim.span[0] if claim.span else None)
@@ -68,11 +84,44 @@ def rlfh(
         if not spread:
             events = [replace(event, start=None) for event in events]
         if clip is not None:
-            events += _excess(events, clip)
+            events += _excess(feedback.response, events, clip)
         unplaced = tuple(claim.id for claim in told if not is_placed(claim, min_coverage))
         return Reward(total(events), sums(events, "truth", "info"), tuple(events), unplaced=unplaced)
 
     return reward
+
+
+def paid_mistakes(
+    f: Mapping[str, float], g: Mapping[int, float], alpha: float, beta: float, epsilon: float
+) -> dict[str, dict[int, float]]:
+    """What a vague or wrong claim adds to the reward, by label and informativeness, where that is more than nothing.
+
+    It is the most that the claim adds against leaving it out: in a sentence of its own, α·f·|g| + β·log(1 + max(ε, g)), or
+    joined to a sentence with Σg ≥ 0, where the logarithm's change goes from the same to 0 as Σg grows (for β ≥ 0).
+
+    The paper's maps pay no such claim, and neither does the launch script's f. Both do where it joins a sentence of useless
+    claims, since the logarithm is steep there. With table 9 a vague claim is paid from five of them on (Σg = −.5: −1 +
+    log(1.5/.5) = +.10), a hedged wrong one from eight and a wrong one from nine; with the launch script's f from two, four and
+    six. No warning is given of this.
+    """
+    paid: dict[str, dict[int, float]] = {}
+    for name in MISTAKES:
+        for rating, weight in sorted(g.items(), reverse=True):
+            gain = alpha * f[name] * abs(weight) + max(beta * log1p(max(epsilon, weight)), 0.0)
+            if gain > 0:
+                paid.setdefault(name, {})[rating] = gain
+    return paid
+
+
+def warn_of_paid_mistakes(f: Mapping[str, float], g: Mapping[int, float], alpha: float, beta: float, epsilon: float) -> None:
+    """Warn where `paid_mistakes` finds one; `warnings` shows the same settings' line once."""
+    cases = []
+    for name, gains in paid_mistakes(f, g, alpha, beta, epsilon).items():
+        at = ", ".join(f"g_{rating}={g[rating]:g}" for rating in gains)
+        cases.append(f"f_{name}={f[name]:g} (up to {max(gains.values()):+.2g}, at {at})")
+    if cases:
+        what = f"{' and '.join(cases)} with alpha={alpha:g} and beta={beta:g}"
+        warnings.warn(f"rlfh pays more for a bad claim than for none by {what}: lower rlfh.f_… or rlfh.beta", stacklevel=3)
 
 
 def _whole(feedback: Feedback, sentence: int | None, granularity: Granularity) -> tuple[int | None, int]:
@@ -83,22 +132,22 @@ def _whole(feedback: Feedback, sentence: int | None, granularity: Granularity) -
     return end, start
 
 
-def _informativeness(verdict: Verdict, g: Mapping[int, float]) -> int:
+def _informativeness(verdicts: Table, verdict: Verdict, g: Mapping[int, float]) -> int:
     rating = verdict.informativeness
     if rating is None or rating not in g:
+        check_not_failed(verdicts, "response", "informativeness")  # all claims are rated in one call
         message = f"informativeness {rating} of the {verdict.target} is none of {', '.join(map(str, sorted(g)))}"
         raise unscored("no_informativeness", f"{message}: grade with a verifier that rates it")
     return rating
 
 
-def _excess(events: list[Event], clip: float) -> list[Event]:
-    """What must be added at each place so that no more than ±clip is paid there."""
-    places: dict[tuple[int | None, int | None], list[Event]] = {}
-    for event in events:
-        places.setdefault((event.end, event.start), []).append(event)
-    paid = {place: total(there) for place, there in places.items()}
+def _excess(response: Response, events: Sequence[Event], clip: float) -> list[Event]:
+    """What must be added on each token so that no more than ±clip is paid to it."""
+    offsets = response.offsets or words(response.text) or ((0, 0),)
+    paid = place(replace(response, offsets=offsets), events)
+    ends = [end for _, end in offsets[:-1]] + [None]  # of the response, for the last token
     return [
-        Event("clip", max(-clip, min(clip, value)) - value, end, start=start)
-        for (end, start), value in paid.items()
+        Event("clip", max(-clip, min(clip, value)) - value, end)
+        for value, end in zip(paid, ends, strict=True)
         if abs(value) > clip
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from workbench.reward.verdicts import Table, find, label, scored
-from workbench.types import KNOWLEDGE, Event, Feedback, Reward, RewardFn
+from workbench.types import KNOWLEDGE, OUTCOMES, Event, Feedback, Reward, RewardFn
 
 Combine = Callable[[float, float], float]  # (outcome reward r, reasoning quality ρ of 0 or 1) -> final reward
 
@@ -24,7 +24,8 @@ def ternary(correct: float = 1.0, abstain: float = 0.0, wrong: float = -1.0) -> 
 
 
 def knowledge(base: RewardFn, abstain: float = 1.0, other: float = -1.0) -> RewardFn:
-    """The knowledge-enhanced variant: what is out of knowledge pays +1 for an abstention and −1 for all else, even the truth.
+    """The knowledge-enhanced variant: what is out of knowledge pays +1 for an abstention, whatever a right answer is worth
+    elsewhere, and −1 for all else, even the truth.
 
     On a question whose "out_of_knowledge" verdict says `known`, `base` pays as it would.
     """
@@ -39,7 +40,11 @@ def knowledge(base: RewardFn, abstain: float = 1.0, other: float = -1.0) -> Rewa
 
 
 def reasoning(base: RewardFn, combine: Combine) -> RewardFn:
-    """The reasoning-enhanced variant (section 4.6): `combine` the base reward with ρ = 1 for good reasoning and 0 for poor."""
+    """The reasoning-enhanced variant (section 4.6): `combine` the base reward with ρ = 1 for good reasoning and 0 for poor.
+
+    The reasoning of an abstention earns and costs nothing, whatever its verdict: table 8 gives uncertain responses a reasoning
+    score of 0, and the conditional strategy is for correct outcomes alone. A failed verdict leaves it unscored like any other.
+    """
 
     @scored
     def reward(feedback: Feedback, verdicts: Table) -> Reward:
@@ -47,7 +52,8 @@ def reasoning(base: RewardFn, combine: Combine) -> RewardFn:
         if paid.value is None:
             return paid
         quality = REASONING[label(find(verdicts, "reasoning", None), REASONING)]
-        change = combine(paid.value, quality) - paid.value
+        abstains = label(find(verdicts, "outcome", None), OUTCOMES) == "uncertain"
+        change = 0.0 if abstains else combine(paid.value, quality) - paid.value
         return Reward(paid.value + change, {**paid.parts, "reasoning": change}, (*paid.events, Event("reasoning", change)))
 
     return reward
@@ -64,7 +70,7 @@ def additive(weight: float = 0.5) -> Combine:
 
 
 def conditional(outcome: float, quality: float) -> float:
-    """r · ρ where r = +1, else r; read as: where the outcome is rewarded at all."""
+    """r · ρ where r = +1, else r; read as: where the answer is rewarded at all."""
     return outcome * quality if outcome > 0 else outcome
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from math import fsum
 
-from workbench.types import Claim, Event, Failure, Feedback, Reward, RewardFn, Verdict
+from workbench.types import LACKING, SUPPORTED, Claim, Event, Failure, Feedback, Reward, RewardFn, Verdict
 
 Table = Mapping[tuple[str, str | None], Verdict]
 
@@ -58,6 +58,17 @@ def find(verdicts: Table, target: str, *aspects: str | None) -> Verdict:
     return verdict
 
 
+def check_not_failed(verdicts: Table, target: str, *aspects: str) -> None:
+    """Raise the failure of the verdict on `target`, as `find` looks for it, where there is one and it has failed.
+
+    A method pays no number to a row on which a check that it asked for failed, not even one that does not depend on it: else
+    a judge that is down would look like rows that were scored. What was not asked, or the input has nothing for, is no failure.
+    """
+    verdict = next((verdicts[target, aspect] for aspect in aspects if (target, aspect) in verdicts), None)
+    if verdict is not None and verdict.error is not None and verdict.error.kind not in LACKING:
+        raise Unscored(verdict.error)
+
+
 def label(verdict: Verdict, declared: Collection[str]) -> str:
     """The verdict's label, which must be one of `declared`."""
     if verdict.label is None or verdict.label not in declared:
@@ -73,6 +84,11 @@ def probability(verdict: Verdict) -> float:
     if not 0 <= verdict.p <= 1:
         raise unscored("not_a_probability", f"p = {verdict.p} of the {verdict.target} is not in [0, 1]", str(verdict.p))
     return verdict.p
+
+
+def supported(verdict: Verdict) -> float:
+    """1 for a claim that its label says is supported, hedged or not *(ours)*, else 0, so for a vague one."""
+    return float(label(verdict, P_TRUE) in SUPPORTED)
 
 
 def claims(feedback: Feedback, wanted: Callable[[Claim], bool]) -> list[Claim]:

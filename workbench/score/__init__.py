@@ -29,12 +29,13 @@ def score_file(options: Options, progress: Progress | None = None) -> dict[str, 
     Raises:
         WorkbenchError: before anything is asked or written, for whatever in the options or the input cannot work.
     """
+    from workbench.jsonl import taken_back
+    from workbench.runs.folder import lock
     from workbench.score.run import run
     from workbench.score.setup import cache_path, check
-    from workbench.train.run import lock
 
     check(options)
-    with lock(options.out.parent), ExitStack() as closing:
+    with taken_back(cache_path(options).parent), lock(options.out.parent), ExitStack() as closing:
         reader, survey, plan, settings = _prepare(options, closing)
         watch = progress(len(survey.ids), plan.totals) if progress else lambda tally, done: None
         summary = run(
@@ -68,9 +69,11 @@ def _prepare(
 
     What has to be closed, whatever comes of it, is left to `closing`.
     """
-    from workbench.recipes import reward_fns
+    from workbench.grade import SECTIONS
+    from workbench.recipes import reward_fns, sections_read
     from workbench.score import setup
     from workbench.score.evidence import evidence
+    from workbench.score.record import check_free
     from workbench.score.run import Plan
     from workbench.score.shared import Shared
     from workbench.score.survey import Reader
@@ -87,19 +90,23 @@ def _prepare(
         raise WorkbenchError(f"{options.source}:{line}: {problem}; no row can be scored: --map response=COLUMN names columns")
     plan, asked = Plan(rewards), survey.judged > 0
     if asked and (checks or options.remote or counter is None):
-        search = None if options.exact else evidence(options, index=counter is None)
-        threads = setup.workers(options, survey)
+        search = None if options.exact else evidence(options)
+        threads, new = setup.workers(options, survey), not setup.cache_path(options).exists()
         judge = setup.endpoint(options, threads) if options.remote and counter is None else None
         shared = Shared(judge) if judge else None
         if judge and shared:
-            closing.callback(setup.close, judge, shared, options)
+            closing.callback(setup.close, judge, shared, options, new)
         checks = checks or setup.checks_of(options, search, shared or counter)
         configs, needed, left_out = setup.able(configs, checks, options.method == "all")
         setup.check_evidence(survey, needed, options)
         rewards = {name: rewards[name] for name in configs}
+        if search and counter is None:
+            check_free(options.out, setup.identity(options, configs, asked), options.overwrite)
+            search.prepare()
         plan = Plan(
             rewards,
             needed,
+            sections_read(configs) if configs else SECTIONS,
             checks,
             search.take if search else list,
             threads,

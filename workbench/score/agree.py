@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from workbench.failures import failed, judged
+from workbench.metrics.rows import file_of
 from workbench.score.source import Malformed, read
 from workbench.score.survey import Reader
 from workbench.types import Feedback, Verdict, WorkbenchError
 
 Pair = tuple[str, str]  # the label in the first file, the label in the second
 NAMED = 100  # ids that are told
-LEFT_OUT = ("only_first", "only_second", "unreadable", "other_response", "not_judged", "claims", "verdicts", "duplicates")
 ASPECTS = {"claims": "fact", "outcomes": "answer", "items": "checklist", "reasoning": "reasoning"}
+LEFT_OUT = ("only_first", "only_second", "unreadable", "other_response", "not_judged", *ASPECTS, "verdicts", "duplicates")
 
 
 def agreement(first: Path, second: Path) -> dict[str, Any]:
@@ -24,14 +25,16 @@ def agreement(first: Path, second: Path) -> dict[str, Any]:
     Responses are matched by id, if they are the same text but for white space; claims by id where both files have the same
     text there, else by their text. The first file is the reference of precision and recall. `excluded` counts what is left
     out: rows that only one file has, that could not be read, whose response differs (`other_responses` names them) or that one
-    of the files has not judged, or whose id came before; claims that only one file has; verdicts without a label in either.
-    `failed` rows have a failure recorded in either; what of them has a label is compared.
+    of the files has not judged, or whose id came before; claims, outcomes, items and reasoning that only one file has; verdicts
+    without a label in either. `failed` rows have a failure recorded in either; what of them has a label is compared. A run's
+    folder stands for its rollouts.
 
     Raises:
         WorkbenchError: a file cannot be read or has nothing judged, or the two have no response in common.
     """
     excluded: Counter[str] = Counter(dict.fromkeys(LEFT_OUT, 0))
     failures = 0
+    first, second = file_of(first), file_of(second)
     rows, others = _judged(first, excluded), _judged(second, excluded)
     pairs: dict[str, list[Pair]] = {name: [] for name in ASPECTS}
     common = [identity for identity in others if identity in rows]
@@ -45,7 +48,7 @@ def agreement(first: Path, second: Path) -> dict[str, Any]:
             continue
         failures += one.failed or other.failed
         for name in ASPECTS:
-            pairs[name] += _pairs(one.labels[name], other.labels[name], excluded)
+            pairs[name] += _pairs(one.labels[name], other.labels[name], name, excluded)
     excluded["only_first"], excluded["only_second"] = len(rows) - len(common), len(others) - len(common)
     excluded["other_response"] = len(differ)
     told = {name: compare(found) for name, found in pairs.items() if found or name in ("claims", "outcomes")}
@@ -149,8 +152,8 @@ def _labels(feedback: Feedback, aspect: str) -> Labels:
     return told | silent
 
 
-def _pairs(first: Labels, second: Labels, excluded: Counter[str]) -> list[Pair]:
-    """The labels of what both have: by target where its text is the same, else by text, each once."""
+def _pairs(first: Labels, second: Labels, name: str, excluded: Counter[str]) -> list[Pair]:
+    """The labels of what both have: by target where its text is the same, else by text, each once; `name` says what it is."""
     remaining, pairs = dict(second), []
     by_text: dict[str, list[str]] = {}
     for target, (text, _) in second.items():
@@ -167,5 +170,5 @@ def _pairs(first: Labels, second: Labels, excluded: Counter[str]) -> list[Pair]:
             excluded["verdicts"] += 1
         else:
             pairs.append((label, other))
-    excluded["claims"] += unmatched + len(remaining)
+    excluded[name] += unmatched + len(remaining)
     return pairs

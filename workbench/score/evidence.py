@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,11 +20,8 @@ if TYPE_CHECKING:
 IN_MEMORY = 500  # passages of a file; where there are more, they are indexed
 
 
-def evidence(options: Options, index: bool = True) -> Retrieved | None:
-    """Where claims find passages: a store, or a file of them.
-
-    A long file is indexed beside the output; without `index` its first passages stand for all.
-    """
+def evidence(options: Options) -> Retrieved | None:
+    """Where claims find passages: a store, or a file of them; of a long file the first ones, until it is `prepare`d."""
     if not (options.store or options.passages):
         return None
     from workbench.knowledge import build_index, from_passages, open_index
@@ -33,11 +30,13 @@ def evidence(options: Options, index: bool = True) -> Retrieved | None:
     if options.store:
         return Retrieved(open_index(options.store).search, known)
     given = read_passages(Path(str(options.passages)), IN_MEMORY + 1)
-    if len(given) <= IN_MEMORY or not index:
-        return Retrieved(from_passages(given[:IN_MEMORY]).search, known)
     folder = options.out.parent.resolve() / f"{options.out.stem}.passages"
-    build_index(folder, str(options.passages))
-    return Retrieved(open_index(folder).search, known)
+
+    def index() -> Search:
+        build_index(folder, str(options.passages))
+        return open_index(folder).search
+
+    return Retrieved(from_passages(given[:IN_MEMORY]).search, known, index if len(given) > IN_MEMORY else None)
 
 
 def read_passages(path: Path, most: int) -> list[Passage]:
@@ -66,11 +65,18 @@ class Retrieved:
     """A search that remembers what it found until that is stored.
 
     `known` are the passages of the record that the output goes to (id -> `passage_key`). No id may come to stand for two, as
-    those of a file that has changed would, or of two stores: the second is told from the first by what it says.
+    those of a file that has changed would, or of two stores: the second is told from the first by what it says. `index`, where
+    there is one, indexes beside the output what `search` holds only the beginning of: nothing is written before `prepare`.
     """
 
-    def __init__(self, search: Search, known: dict[str, int]) -> None:
+    def __init__(self, search: Search, known: dict[str, int], index: Callable[[], Search] | None = None) -> None:
         self.search, self.known, self.found, self.lock = search, known, dict[str, Passage](), threading.Lock()
+        self.index = index
+
+    def prepare(self) -> None:
+        """Make all passages of a long file searchable."""
+        if self.index:
+            self.search = self.index()
 
     def __call__(self, queries: Sequence[str], k: int, titles: Sequence[str | None] | None = None) -> list[list[Passage]]:
         found = self.search(queries, k, titles=titles)

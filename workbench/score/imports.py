@@ -31,7 +31,7 @@ def import_completions(kind: str, path: Path, out: Path) -> dict[str, Any]:
     `path` is a file, JSONL or Parquet, or a folder of such files, taken in the order of their steps. Every logged number
     becomes a reward "trl:NAME" or "verl:NAME" at the end of the response (unscored where it is none); equal prompts of a step
     are a group; verl's `gts`, where it is a text or several, are the gold answers. Advantages are left out, and named in
-    `left_out`: they are no rewards, and `workbench.advantages` makes them from the rewards of a group.
+    `left_out`: they are no rewards, and `workbench.credit.advantages` makes them from the rewards of a group.
 
     Raises:
         WorkbenchError: there is nothing to read, or the rows are not what that trainer logs.
@@ -94,7 +94,7 @@ def _feedback(kind: str, files: Sequence[Path], numbers: Sequence[str], problems
 
 
 def _row(response: Response, rewards: Mapping[str, Reward]) -> Feedback:
-    from workbench.tokens import words
+    from workbench.credit.tokens import words
 
     return Feedback(replace(response, offsets=words(response.text), source="words"), rewards=rewards)
 

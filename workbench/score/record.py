@@ -18,26 +18,35 @@ def settings_path(out: Path) -> Path:
 
 
 def claim(out: Path, settings: Mapping[str, Any], overwrite: bool = False) -> None:
-    """Make `out` the output of a scoring with these settings, or make sure that it is.
+    """Make `out` the output of a scoring with these settings. Raises as `check_free` does."""
+    from workbench.runs.folder import read_json
 
-    Raises:
-        WorkbenchError: there is another output in its place.
-    """
-    from workbench.train.run import read_json
-
+    check_free(out, settings, overwrite)
     path = settings_path(out)
     if overwrite:
         for file in (path, out):  # in this order: an output without settings is never taken up
             file.unlink(missing_ok=True)
-    remedy = "name another --out, or replace it with --overwrite"
-    stored = read_json(path)
-    if stored is None and out.exists() and out.stat().st_size:
-        raise WorkbenchError(f"'{out}' was not written by `workbench score`, or not with settings that are known: {remedy}")
     wanted = json.loads(json.dumps(settings))
-    if stored is not None and (different := changes(stored, wanted)) and out.exists():
-        raise WorkbenchError(f"'{out}' was begun with other settings ({'; '.join(different)}): {remedy}")
-    if stored != wanted:
+    if read_json(path) != wanted:
         write_json(path, wanted)
+
+
+def check_free(out: Path, settings: Mapping[str, Any], overwrite: bool = False) -> None:
+    """Make sure that `out` is free for a scoring with these settings, or is begun with them.
+
+    Raises:
+        WorkbenchError: there is another output in its place.
+    """
+    from workbench.runs.folder import read_json
+
+    if overwrite or not out.exists():
+        return
+    remedy = "name another --out, or replace it with --overwrite"
+    stored = read_json(settings_path(out))
+    if stored is None and out.stat().st_size:
+        raise WorkbenchError(f"'{out}' was not written by `workbench score`, or not with settings that are known: {remedy}")
+    if stored is not None and (different := changes(stored, json.loads(json.dumps(settings)))):
+        raise WorkbenchError(f"'{out}' was begun with other settings ({'; '.join(different)}): {remedy}")
 
 
 def changes(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
@@ -46,7 +55,7 @@ def changes(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
     Of the methods' configs, only the fields that both have are compared: a method that one of them does not pay differs in its
     name, and fields of training, which earlier outputs list as well, pay nothing.
     """
-    from workbench.train.run import differences
+    from workbench.runs.folder import differences
 
     old, new = stored.get("config", {}), wanted.get("config", {})
 

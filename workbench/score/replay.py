@@ -85,7 +85,7 @@ def _located(
     row: Mapping[str, Any], response: Response, claims: tuple[Claim, ...], split: bool
 ) -> tuple[tuple[tuple[int, int], ...], tuple[Claim, ...]]:
     """Sentences and claims with their places: the row's own, or found in the response where it gives none."""
-    from workbench.attribute import locate
+    from workbench.credit.attribute import locate
     from workbench.extract.sections import section_at, sections
     from workbench.extract.sentences import sentences
 

@@ -12,11 +12,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from workbench.credit.tokens import Offsets
 from workbench.data.record import question_of
 from workbench.failures import judged
 from workbench.score import replay
 from workbench.score.source import Malformed
-from workbench.tokens import Offsets
 from workbench.types import SCHEMA, Feedback, Question, Response
 
 Tokenize = Callable[[str], tuple[tuple[int, ...], Offsets, str]]  # text -> ids, offsets, source
@@ -149,7 +149,7 @@ def _tokens(response: Response, row: Mapping[str, Any], tokenize: Tokenize | Non
     if not split:
         return response
     if tokenize is None:
-        from workbench.tokens import words
+        from workbench.credit.tokens import words
 
         return replace(response, offsets=words(response.text), source="words")
     ids, offsets, source = tokenize(response.text)

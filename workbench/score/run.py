@@ -10,13 +10,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.grade import grade, rescore
+from workbench.failures import too_many
+from workbench.grade import SECTIONS, assemble, rescore
 from workbench.score.ahead import ahead
 from workbench.score.record import claim, resume
 from workbench.score.rows import Item
 from workbench.score.survey import Reader, Survey
 from workbench.score.tally import Tally
-from workbench.types import Checked, Claims, Extract, Feedback, Grade, Passage, Response, RewardFn, Verify, WorkbenchError
+from workbench.types import Feedback, Grade, Passage, RewardFn, WorkbenchError
 
 if TYPE_CHECKING:
     from workbench.checks import Checks
@@ -28,7 +29,8 @@ ENOUGH = 20  # rows after which the share of failures can stop a scoring
 
 @dataclass(frozen=True)
 class Plan:
-    """How rows are scored: the checks by name out of those that a judge can do, and the rewards by method.
+    """How rows are scored: the checks by name out of those that a judge can do, and the rewards by method; claims of other
+    `sections` are not checked.
 
     `checks` may be None where every row brings its verdicts. `retrieved` gives the passages that were found since it was last
     asked; `totals` count the judge's calls as they are made; `left_out` are methods that the judge has no checks for.
@@ -36,6 +38,7 @@ class Plan:
 
     rewards: Mapping[str, RewardFn]
     needed: Sequence[str] = ()
+    sections: frozenset[str] = SECTIONS
     checks: Checks | None = None
     retrieved: Callable[[], list[Passage]] = list
     workers: int = 1
@@ -44,46 +47,9 @@ class Plan:
     left_out: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def grade(self) -> Grade:
-        """The judge's part, for rows that are not replayed."""
+        """The judge's part, for rows that are not replayed. Without rewards, a row without gold answers needs no outcome."""
         assert self.checks is not None
-        names = [name for name in self.needed if name != "single_pass"]
-        verify = [self.checks.verify[name] for name in names]
-        extract = self.checks.extract
-        if "single_pass" in self.needed and self.checks.single_pass:
-            extract = self.checks.single_pass
-        if not self.rewards:
-            verify = [_where_given(check, name) for check, name in zip(verify, names, strict=True)]
-        reads = {"fact", "single_pass", "claim_checklist", "reasoning"}.intersection(self.needed)
-        return grade(verify, self.rewards, _of_sections(extract, self.sections()) if reads else None)
-
-    def sections(self) -> frozenset[str]:
-        """Where the claims stand that are checked: only KnowRL's reward looks into the thinking."""
-        said, thought = frozenset({"answer", "body"}), frozenset({"think"})
-        if not self.rewards or "reasoning" in self.needed or {"knowrl"} < set(self.rewards):
-            return said | thought
-        return thought if set(self.rewards) <= {"knowrl"} else said
-
-
-def _of_sections(extract: Extract, sections: frozenset[str]) -> Extract:
-    """`extract`, but for the claims of other sections: they are not asked about. Those that are kept keep their ids."""
-
-    def only(found: Claims) -> Claims:
-        kept = tuple(claim for claim in found.claims if claim.section in sections)
-        targets = {f"claim:{claim.id}" for claim in kept}
-        return replace(found, claims=kept, verdicts=tuple(v for v in found.verdicts if v.target in targets))
-
-    return lambda responses: [only(found) for found in extract(responses)]
-
-
-def _where_given(verify: Verify, name: str) -> Verify:
-    """`verify` for the rows that bring what it compares with; the others get no verdict."""
-
-    def run(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
-        able = [name != "outcome" or bool(response.question.answers) for response, _ in batch]
-        found = iter(verify([pair for pair, wanted in zip(batch, able, strict=True) if wanted]))
-        return [next(found) if wanted else Checked() for wanted in able]
-
-    return run
+        return assemble(self.checks, self.needed, self.rewards, self.sections, where_given=not self.rewards)
 
 
 def run(
@@ -117,9 +83,9 @@ def run(
             for row, (_, asked) in zip(stored, rows, strict=True):
                 tally.add(row, asked)
             watch(tally, tally.rows)
-            if tally.rows >= ENOUGH and tally.failed + tally.unscored > max_failed * tally.rows:
+            if tally.rows >= ENOUGH and too_many(tally.failed + tally.unscored, tally.rows, max_failed):
                 break
-        status = "too_many_failures" if tally.failed + tally.unscored > max_failed * tally.rows else "done"
+        status = "too_many_failures" if too_many(tally.failed + tally.unscored, tally.rows, max_failed) else "done"
     if status == "done" and wanted:
         raise WorkbenchError(f"'{reader.path}' has changed since it was begun: run the same command again")
     return {

@@ -6,13 +6,13 @@ import hashlib
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.score.rows import Tokenize
 from workbench.score.survey import Survey
-from workbench.store import PASSAGES, QUESTIONS
+from workbench.store import PASSAGES, QUESTIONS, check_folder
 from workbench.types import Judge, WorkbenchError
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 KEYS = ("WORKBENCH_JUDGE_KEY", "OPENAI_API_KEY")  # environment variables that may hold an endpoint's key, the first one first
 _HALVES = re.compile("[\ud800-\udfff]")  # of surrogate pairs: a cut text may hold one, and no tokenizer takes it
-EVALUATION = ("kinds", "eval_split", "eval_samples")  # fields of a trainable method's config that say what it is asked
 WITHOUT_METHOD = ("fact", "outcome", "checklist")  # what is checked where no reward is asked for
 
 
@@ -76,6 +75,7 @@ def check(options: Options) -> None:
         raise WorkbenchError("--passages and --store both say where evidence comes from: choose one")
     if options.passages and not options.passages.is_file():
         raise WorkbenchError(f"no file '{options.passages}': name a JSONL or Parquet file of passages with --passages FILE")
+    check_folder(options.out.parent)
 
 
 def _check_places(options: Options) -> None:
@@ -134,7 +134,7 @@ def tokenizer(name: str | None) -> Tokenize | None:
     Raises:
         WorkbenchError: there is no such tokenizer, or it does not say where its tokens stand.
     """
-    from workbench.tokens import Offsets, encode, words
+    from workbench.credit.tokens import Offsets, encode, words
 
     if name is None:
         return None
@@ -209,11 +209,11 @@ def cache_path(options: Options) -> Path:
     return options.cache or options.out.with_name(f"{options.out.stem}.judge.sqlite")
 
 
-def close(judge: BatchJudge, shared: Shared, options: Options) -> None:
-    """Ask nothing more, and close the cache; one that nobody named and that holds no reply is not left behind."""
+def close(judge: BatchJudge, shared: Shared, options: Options, new: bool) -> None:
+    """Ask nothing more, and close the cache; a `new` one that holds no reply is not left behind."""
     shared.close()
     if judge.cache:
-        unused = options.cache is None and not len(judge.cache)
+        unused = new and not len(judge.cache)
         judge.cache.close()
         if unused:
             cache_path(options).unlink(missing_ok=True)
@@ -231,9 +231,11 @@ def check_evidence(survey: Survey, needed: Sequence[str], options: Options) -> N
 
 def identity(options: Options, configs: Mapping[str, Any], asked: bool) -> dict[str, Any]:
     """What an output depends on, beside its input: to go on with other settings is refused."""
+    from workbench.recipes.method import reward_settings
+
     settings: dict[str, Any] = {
         "method": options.method,
-        "config": {name: _paying(config) for name, config in configs.items()},
+        "config": {name: reward_settings(config) for name, config in configs.items()},
         "tokenizer": options.tokenizer,
         "columns": dict(options.columns),
     }
@@ -242,14 +244,6 @@ def identity(options: Options, configs: Mapping[str, Any], asked: bool) -> dict[
         settings |= {"judge": judge, "model": options.model, "store": options.store}
         settings["passages"] = _digest(options.passages) if options.passages else None
     return settings
-
-
-def _paying(config: Any) -> dict[str, Any]:
-    """The fields of a method's config but for those that only its training looks at."""
-    from workbench.train.grpo import GRPO
-
-    training = {one.name for one in fields(GRPO)} if isinstance(config, GRPO) else set()
-    return {name: value for name, value in asdict(config).items() if name not in (*training, *EVALUATION)}
 
 
 def _digest(path: Path) -> str:

@@ -30,7 +30,7 @@ class Tally:
     `failed` rows have a failure recorded on them; `unscored` ones have none, and yet earned none of the rewards asked for.
     `lacking` counts rows by what the input gives nothing for, `unparsed` the claims that their judge cannot read, `unjudged`
     these and all others that nobody compared with anything, by their reason, and `bad_format` by method the rows that are paid
-    for a broken form.
+    for a broken form. `reason` is what most of a method's unscored rows lack.
     """
 
     methods: Sequence[str]
@@ -47,6 +47,7 @@ class Tally:
     sums: Counter[str] = field(default_factory=Counter)
     paid: Counter[str] = field(default_factory=Counter)
     bad_format: Counter[str] = field(default_factory=Counter)
+    why_unpaid: dict[str, Counter[str]] = field(default_factory=dict)  # by method: why it scored nothing -> rows
     unparsed: int = 0
     unjudged: Counter[str] = field(default_factory=Counter)
     cost: Counter[str] = field(default_factory=lambda: Counter(asdict(Cost())))
@@ -68,6 +69,9 @@ class Tally:
                 self.paid[name] += 1
                 self.sums[name] += value
                 self.bad_format[name] += (reward.get("parts") or {}).get("format", 0) < 0
+            else:
+                why = (reward.get("error") or row["error"] or {}).get("message", "no reward is recorded")
+                self.why_unpaid.setdefault(name, Counter())[why] += 1
         if paid_for:
             self.cost.update(row["cost"])
 
@@ -88,6 +92,7 @@ class Tally:
                 "mean": round(self.sums[name] / self.paid[name], 6) if self.paid[name] else None,
                 "scored": self.paid[name],
                 "unscored": self.rows - self.paid[name],
+                "reason": self.why_unpaid[name].most_common(1)[0][0] if name in self.why_unpaid else None,
                 "bad_format": self.bad_format[name],
             }
             for name in self.methods

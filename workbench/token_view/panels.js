@@ -3,7 +3,8 @@
 function viewHead({data}) {
   const count = `${data.tokens.length} ${data.tokens.length === 1 ? "token" : "tokens"}`;
   const step = data.step === null ? null : `step ${data.step}`;
-  const facts = [step, count, TOKENS_FROM[data.source], data.finish === "length" ? "cut off before its end" : null].filter(Boolean);
+  const logged = Object.entries(data.logged || {}).map(([name, value]) => `${loggedOf(name)} ${value === null ? "n/a" : number(value)}`);
+  const facts = [step, count, TOKENS_FROM[data.source], data.finish === "length" ? "cut off before its end" : null, ...logged].filter(Boolean);
   return [
     h("h3", {class: "tv-question", dir: "auto"}, data.question || "(no question)"),
     data.answers.length ? h("p", {class: "tv-gold"}, small("Gold answer "), data.answers.join(" · ")) : null,

@@ -63,7 +63,7 @@ def payload(
         claim: the id of the claim to select.
     """
     response = feedback.response
-    methods = {one: _method(feedback, one, group) for one in feedback.rewards}
+    methods = {one: _method(feedback, one, group) for one in feedback.rewards if not is_logged(one)}
     data = {
         "id": response.id,
         "name": name,
@@ -79,6 +79,7 @@ def payload(
         "claims": [_claim(feedback, one, lookup) for one in feedback.claims],
         "checks": [_check(feedback, verdict) for verdict in feedback.verdicts if _is_check(verdict)],
         "methods": methods,
+        "logged": {name: reward.value for name, reward in feedback.rewards.items() if is_logged(name)},
         "method": method if method in methods else next(iter(methods), None),
         "channels": _channels(feedback, ratios),
         "error": asdict(feedback.error) if feedback.error else None,
@@ -87,6 +88,11 @@ def payload(
     return data | {
         "key": hashlib.sha256(f"{name}\0{response.id}\0{response.text}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
     }
+
+
+def is_logged(name: str) -> bool:
+    """Whether a reward is a number that a trainer logged ("trl:NAME", "verl:NAME"), and no method's."""
+    return ":" in name
 
 
 def as_json(data: Any) -> str:
@@ -121,7 +127,7 @@ def _method(feedback: Feedback, method: str, group: Sequence[Feedback]) -> dict[
 
 def _token_rewards(feedback: Feedback, reward: Reward) -> Sequence[float]:
     """The stored token rewards, or what the events come to: older rows store only these."""
-    from workbench.attribute import place
+    from workbench.credit.attribute import place
 
     if reward.value is None:
         return ()
@@ -129,7 +135,7 @@ def _token_rewards(feedback: Feedback, reward: Reward) -> Sequence[float]:
 
 
 def _event(feedback: Feedback, event: Any) -> dict[str, Any]:
-    from workbench.attribute import token_at
+    from workbench.credit.attribute import token_at
 
     response = feedback.response
     if not response.offsets:
@@ -149,8 +155,8 @@ def advantages_of(feedback: Feedback, method: str, group: Sequence[Feedback]) ->
 
 def group_advantages(group: Sequence[Feedback], method: str) -> dict[str, list[tuple[float, ...]]]:
     """Token advantages of a group by each estimator; one that lacks something (a critic's values) is left out."""
-    from workbench.advantages import ESTIMATORS, advantages
-    from workbench.attribute import settle
+    from workbench.credit.advantages import ESTIMATORS, advantages
+    from workbench.credit.attribute import settle
     from workbench.types import WorkbenchError
 
     if any(method not in row.rewards for row in group):
@@ -166,7 +172,7 @@ def group_advantages(group: Sequence[Feedback], method: str) -> dict[str, list[t
 
 
 def _claim(feedback: Feedback, claim: Claim, lookup: Lookup | None) -> dict[str, Any]:
-    from workbench.attribute import is_placed
+    from workbench.credit.attribute import is_placed
 
     target = f"claim:{claim.id}"
     span = _whole_words(feedback.response.text, claim.span) if claim.span else None

@@ -44,7 +44,8 @@ const WHY_OFF = {
 const ESTIMATORS = {
   group: ["GRPO", "(total reward − mean of the group) / standard deviation, the same for all tokens"],
   process: ["GRPO by step", "process supervision: each token gets the normalised rewards paid at it or after it"],
-  rtg: ["return to go", "each token gets the rewards paid at it or after it, over the group's standard deviation"],
+  rtg: ["return to go", "each token gets the rewards paid at it or after it, over the root mean square of the group's"],
+  whiten: ["whitened", "each token gets the rewards paid at it or after it, with mean 0 and standard deviation 1 over the tokens of the batch (here, of the group)"],
   gae: ["GAE", "generalised advantage estimation with the critic's values"],
 };
 
@@ -94,6 +95,12 @@ const JUDGES = {
 
 const spaced = (name) => name.replace(/_/g, " ");
 const nameOf = (method) => NAMES[method] || method;
+// A trainer's logged number, which is no method's reward: "trl:accuracy" as "accuracy, logged by TRL".
+const TRAINERS = {trl: "TRL"};
+const loggedOf = (name) => {
+  const [trainer, ...column] = name.split(":");
+  return `${spaced(column.join(":"))}, logged by ${TRAINERS[trainer] || trainer}:`;
+};
 const entryOf = (label) => LABELS[label] || (LACKING[label] ? ["–", LACKING[label]] : ["•", label]);
 const wordsOf = (label) => entryOf(label)[1];
 const meaningOf = (label) => entryOf(label)[2];

@@ -16,9 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from workbench.config import check_values
+from workbench.config import check_values, setting
+from workbench.runs.checkpoints import rewind, sync_tree
 from workbench.train.models import Trainee, load_trainee
-from workbench.train.run import rewind, sync_tree
+from workbench.train.record import Record
+from workbench.train.stage import Job, Stage, Status
+from workbench.train.trl_adapter import TRLAdapter
 from workbench.types import Grade, Question, WorkbenchError
 
 
@@ -26,31 +29,25 @@ from workbench.types import Grade, Question, WorkbenchError
 class GRPO:
     """Settings of a GRPO run. A step is one optimizer step on `prompts_per_step` × `group_size` responses."""
 
-    steps: int = 100
-    prompts_per_step: int = 32
-    group_size: int = 8
-    learning_rate: float = 1e-6
-    schedule: Literal["constant", "linear", "cosine"] = "linear"
-    warmup: float = 0.0  # share of the steps
-    clip: float = 0.2
-    beta: float = 0.0  # weight of the KL penalty to the starting policy
-    temperature: float = 1.0
-    top_p: float = 1.0
-    max_new_tokens: int = 256
-    loss_type: Literal["grpo", "bnpo", "dr_grpo", "dapo"] = "grpo"
-    lora_r: int = 16
-    lora_alpha: int = 32
-    micro_batch: int | None = None  # responses per backward pass; None = the whole step at once
-    generation_batch: int | None = None  # responses sampled at once; None = the whole step at once
-    save_every: int = 10  # steps between checkpoints
-    max_failed: float = 0.2  # share of ungraded responses in a step above which the run stops
-    report_to: Literal["none", "trackio", "wandb", "tensorboard"] = "none"
-
-
-class TooManyFailures(WorkbenchError):
-    """So many responses could not be graded that training on the rest would not be sound."""
-
-    code = 4
+    steps: int = setting(100, "optimizer steps")
+    prompts_per_step: int = setting(32, "questions a step")
+    group_size: int = setting(8, "responses sampled to each question")
+    learning_rate: float = setting(1e-6, "of AdamW")
+    schedule: Literal["constant", "linear", "cosine"] = setting("linear", "how the learning rate goes on after the warm-up")
+    warmup: float = setting(0.0, "share of the steps in which the learning rate rises")
+    clip: float = setting(0.2, "ε: how far the ratio of a token's probabilities may go from 1")
+    beta: float = setting(0.0, "weight of the KL penalty to the starting policy")
+    temperature: float = setting(1.0, "at which responses are sampled")
+    top_p: float = setting(1.0, "nucleus that responses are sampled from")
+    max_new_tokens: int = setting(256, "tokens at which a response is cut off")
+    loss_type: Literal["grpo", "bnpo", "dr_grpo", "dapo"] = setting("grpo", "how the loss is averaged, as TRL names it")
+    lora_r: int = setting(16, "rank of the adapter")
+    lora_alpha: int = setting(32, "the adapter's scale, as a multiple of 1 / rank")
+    micro_batch: int | None = setting(None, "responses per backward pass; none: the whole step at once")
+    generation_batch: int | None = setting(None, "responses sampled at once; none: the whole step at once")
+    save_every: int = setting(10, "steps between checkpoints")
+    max_failed: float = setting(0.2, "share of ungraded responses in a step above which the run stops")
+    report_to: Literal["none", "trackio", "wandb", "tensorboard"] = setting("none", "where TRL logs to as well")
 
 
 def check(config: GRPO) -> None:
@@ -83,6 +80,20 @@ def batches(config: GRPO) -> tuple[int, int, int]:
     return responses, generated, responses if config.micro_batch is None else config.micro_batch
 
 
+def grpo_stage(config: GRPO, questions: Sequence[Question], grade: Grade, method: str) -> Stage:
+    """`train_grpo` from the policy that the run starts from, as a stage called "grpo".
+
+    Raises:
+        WorkbenchError: settings that cannot work.
+    """
+    check(config)
+
+    def run(job: Job) -> Status:
+        return train_grpo(config, questions, grade, job.start, job.out, method=method, seed=job.seed)
+
+    return Stage("grpo", run)
+
+
 def train_grpo(
     config: GRPO,
     questions: Sequence[Question],
@@ -93,7 +104,7 @@ def train_grpo(
     method: str,
     seed: int,
     unsloth: bool | None = None,
-) -> Literal["done", "interrupted"]:
+) -> Status:
     """Train `policy` on `questions` in the run folder `out`, continuing what is there; the adapter goes to `out/policy`.
 
     Args:
@@ -107,10 +118,8 @@ def train_grpo(
 
     Raises:
         WorkbenchError: settings that cannot work, no questions, no such policy.
-        TooManyFailures: more than `max_failed` of a step's responses have no reward.
+        workbench.failures.TooManyFailures: more than `max_failed` of a step's responses have no reward.
     """
-    from workbench.train.recorder import Recorder
-
     check(config)
     if not questions:
         raise WorkbenchError("no questions to train on: choose another bench, split or kinds")
@@ -121,10 +130,11 @@ def train_grpo(
     trainee = load_trainee(
         policy, lora_r=config.lora_r, lora_alpha=config.lora_alpha, seed=seed, max_length=longest, unsloth=unsloth
     )
-    with Recorder(config, questions, grade, trainee.tokenizer, out, method, done) as recorder:
-        trainer = make_trainer(config, questions, trainee, recorder, out, seed)
+    with Record(out, method, grade, steps=config.steps, done=done, max_failed=config.max_failed) as record:
+        adapter = TRLAdapter(record, questions, trainee.tokenizer, config.group_size)
+        trainer = make_trainer(config, trainee, adapter, out, seed)
         trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
-    if recorder.interrupted:
+    if record.interrupted:
         return "interrupted"
     save_policy(trainee, out)
     return "done"
@@ -139,7 +149,7 @@ def order(count: int, wanted: int, seed: int) -> list[int]:
     return numbers[:wanted]
 
 
-def make_trainer(config: GRPO, questions: Sequence[Question], trainee: Trainee, recorder: Any, out: Path, seed: int) -> Any:
+def make_trainer(config: GRPO, trainee: Trainee, adapter: TRLAdapter, out: Path, seed: int) -> Any:
     """TRL's trainer, told nothing that `config` does not say and kept off the network."""
     import torch
     from datasets import Dataset
@@ -190,16 +200,16 @@ def make_trainer(config: GRPO, questions: Sequence[Question], trainee: Trainee, 
         disable_tqdm=True,
     )
     rows = [
-        {"prompt": questions[number].messages(), "number": number}
-        for number in order(len(questions), config.steps * config.prompts_per_step, seed)
+        {"prompt": adapter.questions[number].messages(), "number": number}
+        for number in order(len(adapter.questions), config.steps * config.prompts_per_step, seed)
     ]
     trainer = Trainer(
         model=trainee.model,
-        reward_funcs=recorder.reward,
+        reward_funcs=adapter.reward,
         args=arguments,
         train_dataset=Dataset.from_list(rows),
         processing_class=trainee.tokenizer,
-        callbacks=[recorder.callback()],
+        callbacks=[adapter.callback()],
     )
     trainer.remove_callback(PrinterCallback)  # it would print every log to stdout
     # With a KL penalty TRL copies a ready-made adapter as the reference. Ours starts as the identity, so switching it off

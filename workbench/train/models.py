@@ -95,7 +95,7 @@ def load_trainee(
 def _load_plain(policy: str, lora_r: int, lora_alpha: int, device: str) -> Trainee:
     from peft import LoraConfig, get_peft_model
 
-    from workbench.generate import load_checkpoint
+    from workbench.policy import load_checkpoint
 
     model, tokenizer = load_checkpoint(policy, device=device)
     config = LoraConfig(r=lora_r, lora_alpha=lora_alpha, lora_dropout=0.0, target_modules="all-linear", task_type="CAUSAL_LM")
@@ -106,7 +106,7 @@ def _load_unsloth(policy: str, lora_r: int, lora_alpha: int, seed: int, max_leng
     import torch
     from unsloth import FastLanguageModel
 
-    from workbench.generate import check_policy_name
+    from workbench.policy import check_policy_name
 
     check_policy_name(policy)
     model, tokenizer = FastLanguageModel.from_pretrained(

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.jsonl import write_json
+from workbench.minilm import BASE, BASE_SHA256
 from workbench.threads import use_threads
 from workbench.verifier.evaluate import SAID
 from workbench.verifier.rows import LABELS, WEIGHTS, Row
@@ -28,6 +29,21 @@ parts that matter. "Support vs rest" is balanced accuracy at the threshold of th
 claims of the Factcheck-GPT file occur in training beside other evidence: it is not a clean test. The overlap baseline has its
 threshold chosen on the very rows it is measured on. Measured with `workbench.verifier.slices.measure_slices` on slices of the
 data sets' own files."""
+SHARE_ALIKE = ("snli_dev", "mnli_dev", "cad_nli", "fm2", "fm2_mismatch", "fever_symmetric", "wice", "wice_partial")
+SHARED = """\
+The weights here (`adapter.safetensors`) and this card are offered under
+[CC BY-SA 4.0](https://creativecommons.org/licenses/by-sa/4.0/). The code that trains and reads them is Apache-2.0, and so
+are, by their own card, the packaged weights that they are added to.
+
+{shared:,} of the {n_train:,} training rows come from sources that are share-alike as a whole or in part:
+{sources}.
+Whether weights adapt the texts that they were trained on is unsettled, and is not decided here: should they, this is the
+licence under which text under CC BY-SA 3.0 or 4.0 may be passed on. The table above names the authors. What was changed:
+rows were chosen, split anew, joined and relabelled as the table says, and altered by `workbench.verifier.augment`. No text
+of a source lies here. The web pages that WiCE and Factcheck-GPT quote as evidence keep the terms of their owners."""
+OWN = """\
+What these weights may be used for depends on the licences of the data that they were trained on: say it here. The code is
+Apache-2.0, and so are the packaged weights that they are added to."""
 PEAK_ROWS = 512  # what the speed is measured on
 
 
@@ -41,7 +57,7 @@ def make_card(folder: Path, split: Split, model: Any, runs: Sequence[Mapping[str
     from workbench.verifier.calibrate import calibrate
     from workbench.verifier.check import Verifier, read_tensors
     from workbench.verifier.evaluate import evaluate_verifier
-    from workbench.verifier.model import BASE, BASE_SHA256, expand
+    from workbench.verifier.model import expand
     from workbench.verifier.robustness import robustness
 
     adapter, held = folder / "adapter.safetensors", split.held
@@ -102,7 +118,12 @@ def card_text(
     card: Mapping[str, Any], tries: Sequence[Mapping[str, Any]] = (), slices: Sequence[Mapping[str, Any]] = ()
 ) -> str:
     dev, robust, settings, runs = card["dev"], card["robustness"], card["settings"], card["runs"]
+    shared = {source: count for source, count in card["rows"]["by_source"].items() if source in SHARE_ALIKE}
     values = {
+        "licence": "cc-by-sa-4.0" if shared else "other",
+        "licence_text": SHARED.format(
+            shared=sum(shared.values()), n_train=card["rows"]["train"], sources=", ".join(shared)
+        ) if shared else OWN,
         "n_train": card["rows"]["train"], "n_dev": card["rows"]["dev"], "megabytes": card["adapter"]["bytes"] / 1e6,
         "rank": card["adapter"]["rank"],
         "kept": f"the mean change of {len(runs)} trainings" if len(runs) > 1 else f"{runs[0]['keep']:.0%} of the change",

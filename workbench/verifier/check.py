@@ -10,8 +10,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Literal
 
+from workbench.minilm import BASE_SHA256
 from workbench.types import Passage, WorkbenchError
-from workbench.verifier.model import BASE_SHA256, MAX_LENGTH, Encoder, base_folder, collate, expand, logits
+from workbench.verifier.model import MAX_LENGTH, Encoder, base_folder, collate, expand, logits
 from workbench.verifier.plain import is_order, plain
 
 if TYPE_CHECKING:
@@ -198,9 +199,9 @@ def load_verifier(path: Path | str | None = None) -> Verifier:
     """The verifier in a folder that `workbench verifier train` wrote; without a path, the one that comes with the repository.
 
     Raises:
-        WorkbenchError: the extra `dense` is not installed, there is no verifier there, or it is for other base weights.
+        WorkbenchError: the packaged weights are not installed, there is no verifier there, or it is for other base weights.
     """
-    base_folder()  # names a missing extra first: whatever else is wrong comes after it
+    base_folder()  # names a missing package first: whatever else is wrong comes after it
     folder = Path(path) if path is not None else SHIPPED
     try:
         card = json.loads((folder / "card.json").read_text(encoding="utf-8"))

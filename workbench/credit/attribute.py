@@ -182,7 +182,7 @@ def place(response: Response, events: Sequence[Event]) -> tuple[float, ...]:
     """One number per token: the sum of the events paid to it. A response without tokens gives ()."""
     if not response.offsets:
         return ()
-    paid: dict[range, list[float]] = {}
+    paid: dict[tuple[int, ...], list[float]] = {}
     for event in events:
         paid.setdefault(tokens_of(response, event), []).append(event.value)
     tokens = [0.0] * len(response.offsets)
@@ -193,13 +193,13 @@ def place(response: Response, events: Sequence[Event]) -> tuple[float, ...]:
     return tuple(tokens)
 
 
-def tokens_of(response: Response, event: Event) -> range:
-    """The tokens that share an event: the one at its end, or all that hold a character of its span."""
+def tokens_of(response: Response, event: Event) -> tuple[int, ...]:
+    """The tokens that share an event: the one at its end and, where it has a start, all before that hold a character of it."""
     last = token_at(response, event.end)
     if event.start is None:
-        return range(last, last + 1)
+        return (last,)
     first = bisect_right(response.offsets, event.start, key=lambda offset: offset[1])
-    return range(min(first, last), last + 1)
+    return (*(token for token in range(first, last) if response.offsets[token][0] < response.offsets[token][1]), last)
 
 
 def settle(feedback: Feedback, reward: Reward) -> Reward:

@@ -23,8 +23,9 @@ SHORT = 12
 def measure(policy: Policy | str, world: World, split: str, samples: int = 4, seed: int = 0) -> dict[str, Any]:
     """Rates on one split: `short` and `l2` as evaluation reports, `biography`, `reading`, and the other kinds' accuracies."""
     from workbench.evaluate import report
-    from workbench.generate import generate, load_policy
+    from workbench.generate import generate
     from workbench.grade import grade
+    from workbench.policy import load_policy
     from workbench.verify import outcome
 
     loaded = load_policy(policy) if isinstance(policy, str) else policy

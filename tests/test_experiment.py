@@ -1,0 +1,186 @@
+"""An experiment's life: from start to summary, killed and resumed, refused before anything is written."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.helpers.small_bench import NAMES, SETTINGS, SMALL, all_questions, make_bench
+from workbench.bench import Bench
+from workbench.config import override
+from workbench.evaluate import evaluate_policy
+from workbench.experiment import run_experiment, totals, train
+from workbench.recipes import METHODS
+from workbench.recipes.method import scaled
+from workbench.runs.folder import lock
+from workbench.store import append_feedback
+from workbench.types import Cost, Failure, Feedback, Question, Response, Reward, WorkbenchError
+
+TRUTHRL = METHODS["truthrl"]
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return make_bench(tmp_path / "policy")
+
+
+def run(bench: Bench, out: Path, config: Any = SMALL, *, seed: int = 3, threads: int | None = 1) -> dict[str, Any]:
+    return run_experiment(TRUTHRL, config, bench, out, seed=seed, threads=threads)
+
+
+def test_run_from_start_to_summary_and_again(bench: Bench, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "run"
+    summary = run(bench, out)
+    assert summary == json.loads((out / "summary.json").read_text())
+    assert list(summary)[:4] == ["method", "config", "seed", "threads"]
+    assert {"versions", "world_hash", "policy_hash", "before", "after", "seconds", "cost", "status"} < set(summary)
+    assert (summary["method"], summary["seed"], summary["threads"], summary["status"]) == ("truthrl", 3, 1, "done")
+    assert summary["before"]["split"] == summary["after"]["split"] == "validation"
+    assert summary["before"]["n"] == len(NAMES)  # not the one without answers
+    assert summary["cost"]["calls"] == 0 and summary["failed"] == 0
+    assert json.loads((out / "config.json").read_text())["versions"] == summary["versions"]
+    assert len((out / "metrics.jsonl").read_text().splitlines()) == 2
+    assert not capsys.readouterr().out  # stdout belongs to the command line
+
+    modified = {path: path.stat().st_mtime_ns for path in out.rglob("*")}
+    assert run(bench, out) == summary
+    assert "is finished" in capsys.readouterr().err
+    assert {path: path.stat().st_mtime_ns for path in out.rglob("*")} == modified
+    with pytest.raises(WorkbenchError, match=r"another run \(seed is 3, not 4\)"):
+        run(bench, out, seed=4)
+
+
+def test_equal_runs_have_equal_summaries(bench: Bench, tmp_path: Path) -> None:
+    one, two = (run(bench, tmp_path / name) for name in "ab")
+    assert {**one, "seconds": 0} == {**two, "seconds": 0}
+
+
+def test_evaluating_a_run_folder_uses_its_adapter(bench: Bench, tmp_path: Path) -> None:
+    summary = run(bench, tmp_path / "run")
+    again = evaluate_policy(str(tmp_path / "run"), "validation", bench, samples=1, seed=3, threads=1)
+    assert {**again, "policy": ""} == {**summary["after"], "policy": ""}
+    assert evaluate_policy("sft", "validation", bench, samples=1, seed=3, threads=1) == summary["before"]
+
+
+def test_nothing_is_written_for_what_cannot_start(bench: Bench, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    broken = "steps=0 nope=1 kinds=biography kinds=single,nonsense eval_split=foo eval_split=rl report_to=foo eval_samples=-3"
+    broken += " learning_rate=nan temperature=nan top_p=7 clip=-1 beta=-1 lora_alpha=0 micro_batch=0"
+    for setting in broken.split():
+        with pytest.raises(WorkbenchError, match=setting.partition("=")[0]):
+            run(bench, out, override(SMALL, "truthrl", [f"truthrl.{setting}"]))
+    with pytest.raises(WorkbenchError, match="the seed is -1"):
+        run(bench, out, seed=-1)
+    assert not out.exists()
+
+
+def test_a_bench_without_questions_to_evaluate_on_is_refused(bench: Bench, tmp_path: Path) -> None:
+    only_rl = replace(bench, questions=lambda split, kinds=None: all_questions(split) if split == "rl" else [])
+    with pytest.raises(WorkbenchError, match="no questions with answers in split 'validation'"):
+        run(only_rl, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_threads_do_not_depend_on_the_machine(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: 1)
+    assert run(bench, tmp_path / "run", threads=None)["threads"] == 2
+
+
+def test_a_folder_in_use_is_left_alone(bench: Bench, tmp_path: Path) -> None:
+    pytest.importorskip("fcntl")
+    with lock(tmp_path / "run"), pytest.raises(WorkbenchError, match="another process is using"):
+        run(bench, tmp_path / "run", threads=None)
+    assert not (tmp_path / "run" / "config.json").exists()
+
+
+def test_rollouts_without_reward_are_counted(tmp_path: Path) -> None:
+    asked, failure = Question("q", "?"), Failure("judge", "unreadable", "garbled")
+    rewards = [{"m": Reward(1.0)}, {"m": Reward(None, error=failure)}, {"other": Reward(1.0)}]
+    rows = [Feedback(Response(str(n), asked, ""), rewards=reward, cost=Cost(calls=2)) for n, reward in enumerate(rewards)]
+    rows.append(Feedback(Response("3", asked, ""), rewards={"m": Reward(1.0)}, error=failure))
+    append_feedback(tmp_path, rows)
+    found = totals(tmp_path / "rollouts.jsonl", "m")
+    assert found["failed"] == 3 and found["cost"]["calls"] == 6
+
+
+def test_seconds_survive_a_kill(bench: Bench, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    run(bench, out)
+    (out / "summary.json").unlink()  # as after a kill in the last evaluation
+    rows = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+    (out / "metrics.jsonl").write_text("".join(json.dumps({**row, "seconds": 100.0}) + "\n" for row in rows))
+    assert 200 < run(bench, out)["seconds"] < 300
+
+
+def test_interrupted_evaluation_is_an_interrupted_run(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("workbench.experiment.evaluate_policy", interrupt)
+        assert run(bench, tmp_path / "run")["status"] == "interrupted"
+    assert run(bench, tmp_path / "run", threads=None)["status"] == "done"
+
+
+def test_kinds_without_gold_answers_are_evaluated_by_their_claims(bench: Bench, tmp_path: Path) -> None:
+    from workbench.checks import Checks, rule_checks
+    from workbench.types import Checked, Claims, Verdict
+
+    def facts(batch: Any) -> list[Checked]:
+        return [
+            Checked(tuple(Verdict(f"claim:{claim.id}", "fact", "correct") for claim in claims.claims)) for _, claims in batch
+        ]
+
+    def read(responses: Any) -> list[Claims]:
+        return [Claims(((0, len(r.text)),), rule_checks().extract([told])[0].claims) for r in responses]
+
+    told = Response("r", Question("q", "?"), "Ada was born in Rome.")
+    able = replace(bench, judge=lambda: Checks(read, {**rule_checks().verify, "fact": facts}))
+    summary = run(able, tmp_path / "run", scaled(SMALL, prompts={"eval_kinds": "biography"}))
+    for when in ("before", "after"):
+        greedy = summary[when]["greedy"]
+        assert (greedy["n"], greedy["accuracy"]["value"]) == (1, None)
+        assert greedy["factscore"]["value"] == greedy["claims"]["value"] == 1.0
+        assert greedy["by_kind"]["biography"]["factscore"]["value"] == 1.0
+        assert greedy["failed"] == 0  # no gold answer is no failure
+
+
+def test_a_run_that_was_begun_before_configs_had_parts_goes_on(bench: Bench, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    run(bench, out)
+    summary = json.loads((out / "summary.json").read_text())
+    stored = json.loads((out / "config.json").read_text())
+    flat = {**asdict(SMALL), **asdict(SMALL)["grpo"], **asdict(SMALL)["prompts"]}
+    old = {name: flat[name] for name in flat if name not in ("grpo", "prompts", "eval_kinds")}
+    (out / "config.json").write_text(json.dumps({**stored, "config": old}))
+    assert run(bench, out) == summary
+    (out / "summary.json").unlink()
+    assert run(bench, out)["status"] == "done"
+    (out / "config.json").write_text(json.dumps({**stored, "config": {**old, "learning_rate": 0.5}}))
+    with pytest.raises(WorkbenchError, match=r"config\.grpo\.learning_rate is 0\.5, not 0\.01"):
+        run(bench, out)
+
+
+def test_methods_and_benches_are_named_on_the_command_line(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workbench.experiment.bench", lambda name, questions=None: bench)
+    summary = train("truthrl", "test", 3, tmp_path / "run", 1, 1, SETTINGS)
+    assert summary["config"]["grpo"]["steps"] == 2  # the setting goes after the number of steps
+    with pytest.raises(WorkbenchError, match="'forag' pays rewards but cannot be trained yet"):
+        train("forag", "test", 1, tmp_path / "other")
+    with pytest.raises(WorkbenchError, match="no method 'nope'"):
+        train("nope", "test", 1, tmp_path / "other")
+    assert not (tmp_path / "other").exists()
+
+
+def test_a_policy_in_a_process_of_its_own_answers_alike(bench: Bench) -> None:
+    """Where Unsloth has changed this process's models, an evaluation generates in another one."""
+    here, there = (
+        evaluate_policy("sft", "validation", bench, seed=2, limit=3, threads=1, apart=apart) for apart in (False, True)
+    )
+    assert here == there

@@ -1,0 +1,124 @@
+"""The scripted judge: what the script says is what is heard, wrong where it is told to go wrong, on loopback alone."""
+
+from __future__ import annotations
+
+import doctest
+import http.client
+import json
+import socket
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+import workbench.judge.scripted
+from workbench.judge import LABELS, Element, endpoint, render
+from workbench.judge.scripted import FAULTS, Fault, JudgeServer, by_checksum
+from workbench.types import Prompt, WorkbenchError
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def verify(number: int) -> Prompt:
+    return render("verify", question="Who?", passages=["Ada was born in Oslo."], claims=[f"Claim {number}."])
+
+
+def test_the_example_of_its_docstring() -> None:
+    assert doctest.testmod(workbench.judge.scripted).attempted > 5
+    assert doctest.testmod(workbench.judge.scripted).failed == 0
+
+
+def test_to_import_it_is_light() -> None:
+    """A machine without the extras has it; and what only a test has is not needed."""
+    probe = "import sys, workbench.judge.scripted; print({'aiohttp', 'torch', 'pytest', 'tests'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", probe], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
+
+
+def test_every_task_gets_a_reply_that_can_be_read() -> None:
+    question, response = "Who?", "Ada was born in Oslo. She lives."
+    prompts = [
+        verify(1),
+        render("extract", question=question, response=response),
+        render("single_pass", question=question, response=response),
+        render("inform", question=question, response=response, claims=["a", "b"]),
+        render("checklist", question=question, response=response, items=["a", "b"]),
+        render("outcome", question=question, response=response, answers=["Oslo"]),
+    ]
+    with JudgeServer() as server:
+        replies = endpoint(server.url, "m")(prompts)
+    assert [reply.error for reply in replies] == [None] * 6  # a judge reads strictly
+    labels = {json.loads(by_checksum("verify", [Element("claim", f"Claim {n}.")]))["label"] for n in range(50)}
+    assert labels == set(LABELS["verify"])
+
+
+# What a judge makes of each fault that is final, and whether it comes to the reply that the script would have given.
+HEARD = {
+    "429": "rate_limit", "500": "server", "hang": "timeout", "reset": "connection", "garbage": "broken", "no_choices": "broken",
+    "empty": "empty", "truncated": "not_json", "language": "extra_text", "length": "type", "chatty": "extra_text",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+def test_a_script_names_the_prompts_that_go_wrong(kind: str) -> None:
+    def reply(task: str, elements: Sequence[Element]) -> str | Fault:
+        good = by_checksum(task, elements)
+        return Fault(kind, good) if "Claim 1." in elements[-1].text else good
+
+    with JudgeServer(reply, hang=30.0) as server:
+        judge = endpoint(server.url, "m", retries=0, reasks=0, timeout=3.0)
+        first, second, third = judge([verify(0), verify(1), verify(2)])
+        assert (first.error, third.error) == (None, None) and second.error and second.text is None
+        assert second.error.kind == HEARD[kind]
+        assert server.faulted == {kind: 1} and server.requests == 3
+
+
+def test_a_share_of_faults_is_decided_by_the_seed_and_not_by_the_order() -> None:
+    def failed(seed: int, prompts: list[Prompt]) -> set[str]:
+        with JudgeServer(faults=0.3, kinds=["empty"], seed=seed) as server:
+            replies = endpoint(server.url, "m", retries=0, reasks=0, concurrency=7)(prompts)
+        return {prompt.text for prompt, reply in zip(prompts, replies, strict=True) if reply.error}
+
+    prompts = [verify(n) for n in range(60)]
+    assert 5 < len(failed(1, prompts)) < 35
+    assert failed(1, prompts) == failed(1, prompts[::-1]) != failed(2, prompts)
+
+
+def test_a_script_that_fails_is_no_fault_of_the_judge() -> None:
+    """Its mistake would else look like a server that is down."""
+    with (
+        pytest.raises(ZeroDivisionError),
+        JudgeServer(lambda task, elements: str(1 // 0)) as server,
+    ):
+        (reply,) = endpoint(server.url, "m")([verify(0)])
+        assert reply.error and reply.error.kind == "refused" and server.requests == 1
+
+
+def test_what_cannot_work_is_said_at_once() -> None:
+    with pytest.raises(WorkbenchError, match="no kind of fault 'slow': choose from 429, 500"):
+        JudgeServer(kinds=["slow"])
+    with JudgeServer() as server, pytest.raises(WorkbenchError, match="name another port"), JudgeServer(port=server.port):
+        pass
+
+
+def test_it_listens_on_loopback_alone() -> None:
+    with JudgeServer() as server:
+        assert urlsplit(server.url).hostname == "127.0.0.1"
+        with pytest.raises(OSError), socket.create_connection(("127.0.0.2", server.port), 2):
+            pass
+
+
+def test_as_a_process_of_its_own() -> None:
+    command = [sys.executable, "-m", "workbench.judge.scripted", "--faults", "1"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout
+            url = urlsplit(process.stdout.readline().strip())
+            connection = http.client.HTTPConnection("127.0.0.1", url.port or 0, timeout=10)
+            connection.request("GET", "/count")
+            assert json.load(connection.getresponse()) == {"unique": 0, "peak": 0, "tasks": {}, "faults": {}}
+        finally:
+            process.terminate()

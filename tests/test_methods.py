@@ -1,0 +1,210 @@
+"""Methods as values: how each is set, what a bench changes, and a sixth one that is made here, in a page of sixty lines."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+import workbench.bench as benches
+from tests.helpers.small_bench import NAMES, make_bench
+from workbench.bench import Bench
+from workbench.checks import Checks, judge_checks, rule_checks
+from workbench.config import setting
+from workbench.experiment import configured, run_experiment
+from workbench.recipes import METHODS, configure_method, method, method_configs
+from workbench.recipes.method import Method, Prompts, reward_settings, scaled, training_questions
+from workbench.recipes.truthrl import TruthRL
+from workbench.reward.verdicts import Table, find, label, scored
+from workbench.train.grpo import GRPO, check, grpo_stage
+from workbench.train.stage import Job, Stage, Status
+from workbench.types import Event, Feedback, Prompt, Question, Reply, Response, Reward, RewardFn, WorkbenchError
+
+
+# A sixth method: what somebody who adds one writes, from here to SIXTH. It pays short right answers more.
+@dataclass(frozen=True)
+class Brief:
+    """A right answer earns 1 / (1 + weight · characters), anything else nothing."""
+
+    weight: float = setting(0.1, "how much a character costs")
+    prompts: Prompts = field(default=Prompts(eval_samples=0))
+    grpo: GRPO = field(default=GRPO(steps=1, prompts_per_step=4, group_size=4, max_new_tokens=4, lora_r=4))
+
+
+def reward(config: Brief) -> RewardFn:
+    @scored
+    def pay(feedback: Feedback, verdicts: Table) -> Reward:
+        right = label(find(verdicts, "outcome", None), ("correct", "uncertain", "incorrect")) == "correct"
+        value = right / (1 + config.weight * len(feedback.response.text))
+        return Reward(value, {"brief": value}, (Event("brief", value),))
+
+    return pay
+
+
+def warm_up(job: Job) -> Status:
+    (job.out / "warm").write_text(job.start)
+    return "done"
+
+
+def stages(config: Brief, bench: Bench) -> Sequence[Stage]:
+    questions = training_questions(config.prompts, bench)
+    return [Stage("warm_up", warm_up), grpo_stage(config.grpo, questions, SIXTH.grader(config, bench.checks), SIXTH.name)]
+
+
+SIXTH = Method("brief", "Brief", Brief, reward, lambda config: ("outcome",), sections=lambda config: frozenset(), stages=stages)
+
+
+@pytest.fixture
+def sixth(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setitem(METHODS, "brief", SIXTH)
+    yield
+
+
+def test_a_sixth_method_pays_and_is_set_like_the_others(sixth: None) -> None:
+    config = method_configs(["brief"], ["brief.weight=1", "brief.steps=3"])["brief"]
+    assert (config.weight, config.grpo.steps) == (1.0, 3)
+    [feedback] = method("brief").grader(config, rule_checks())([Response("r", Question("q", "?", ("Rome",)), "Rome")])
+    assert feedback.rewards["brief"].value == 1 / 5
+    assert configure_method(config) == ("brief", config)
+
+
+def test_a_sixth_method_is_trained_stage_by_stage(sixth: None, tmp_path: Path) -> None:
+    bench, out = make_bench(tmp_path / "policy"), tmp_path / "run"
+    summary = run_experiment(SIXTH, configured(SIXTH, bench), bench, out, seed=1, threads=1)
+    assert (summary["method"], summary["status"], summary["after"]["n"]) == ("brief", "done", len(NAMES))
+    assert (out / "stages" / "warm_up" / "warm").read_text() == bench.path("sft")
+    assert json.loads((out / "stages" / "warm_up" / "summary.json").read_text())["status"] == "done"
+    rows = [json.loads(line) for line in (out / "rollouts.jsonl").read_text().splitlines()]
+    assert len(rows) == 16 and all(set(row["rewards"]) == {"brief"} for row in rows)
+
+
+def test_a_sixth_method_is_scored_listed_and_inspected(sixth: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from workbench.cli import main
+    from workbench.inspector.opened import open_row
+    from workbench.inspector.runs import Runs
+
+    source, out = tmp_path / "answers.jsonl", tmp_path / "runs" / "mine" / "rollouts.jsonl"
+    source.write_text('{"id": "1", "question": "Where?", "response": "Rome", "answers": ["Rome"]}\n')
+    with pytest.raises(SystemExit) as ended:
+        main(["score", "--in", str(source), "--out", str(out), "--method", "brief", "--judge", "world"])
+    assert ended.value.code == 0
+    assert json.loads(out.read_text())["rewards"]["brief"]["value"] == pytest.approx(1 / 1.4)
+    capsys.readouterr()
+    for command in (["methods"], ["methods", "brief"]):
+        with pytest.raises(SystemExit):
+            main(command)
+    assert "how much a character costs" in (shown := capsys.readouterr().out) and "Brief" in shown
+    opened = open_row(Runs(tmp_path / "runs"), "mine", "1")
+    assert opened.feedback.rewards["brief"].value == pytest.approx(1 / 1.4)
+
+
+def test_defaults_are_the_papers_and_a_bench_replaces_them() -> None:
+    grpo = TruthRL().grpo
+    assert (grpo.schedule, grpo.prompts_per_step, grpo.beta) == ("constant", 64, 0.001)
+    assert (grpo.clip, grpo.temperature, grpo.top_p, grpo.max_new_tokens) == (0.2, 1.0, 1.0, 2048)
+    tiny = METHODS["truthrl"].configure("tiny", ["truthrl.reward=binary", "truthrl.steps=7"])
+    assert (tiny.reward, tiny.grpo.steps, tiny.grpo.learning_rate, tiny.grpo.clip) == ("binary", 7, 4e-4, 0.2)
+    assert METHODS["truthrl"].configure("paper") == TruthRL() == METHODS["truthrl"].configure()
+    with pytest.raises(WorkbenchError, match="no method 'truthlr': choose one of rlfh, truthrl"):
+        method("truthlr")
+
+
+def test_an_adapter_is_trained_at_a_rate_that_moves_it() -> None:
+    """Adam moves a weight by at most the rate a step: the paper's 1e-6 leaves lora_B, which starts at 0, below 1e-4."""
+    for name in benches.NAMES:
+        grpo = METHODS["truthrl"].configure(name).grpo
+        assert grpo.learning_rate * grpo.steps >= 1e-3
+
+
+def test_settings_of_every_method_at_every_bench_can_work() -> None:
+    for name in benches.NAMES:
+        for one in METHODS.values():
+            config = one.configure(name)
+            assert type(config) is one.config
+            one.reward(config)
+            if one.stages:
+                check(config.grpo)
+
+
+def test_every_field_of_every_config_has_its_help() -> None:
+    from workbench.config import settings
+
+    bare = [f"{name}.{field}" for name in METHODS for field, _, help in settings(METHODS[name].config()) if not help]
+    assert bare == []
+
+
+def test_what_a_reward_depends_on_is_told_from_how_it_is_trained() -> None:
+    names = set(reward_settings(TruthRL()))
+    assert names == {"reward", "correct", "abstain", "wrong", "knowledge", "reasoning", "reasoning_weight"}
+
+
+def test_reward_pays_abstentions_as_chosen() -> None:
+    asked = Question("q", "Capital of France?", ("Paris",))
+    responses = [Response(text, asked, text) for text in ("Paris", "I don't know", "Lyon")]
+    one = METHODS["truthrl"]
+    paid = {
+        name: [f.rewards["truthrl"].value for f in one.grader(TruthRL(reward=name), rule_checks())(responses)]
+        for name in ("ternary", "binary")
+    }
+    assert paid == {"ternary": [1.0, 0.0, -1.0], "binary": [1.0, -1.0, -1.0]}
+
+
+def test_only_questions_with_answers_are_trained_on_by_outcome(tmp_path: Path) -> None:
+    bench = make_bench(tmp_path)
+    assert len(training_questions(Prompts(), bench)) == len(NAMES)
+    assert len(training_questions(Prompts(), bench, answered=False)) == len(NAMES) + 1
+    for kinds in ("biography", "single,nonsense"):
+        missing = kinds.rpartition(",")[2]
+        with pytest.raises(WorkbenchError, match=f"no training questions with answers of kinds {missing}: choose among single"):
+            training_questions(Prompts(kinds), bench)
+
+
+class Judge:
+    """Finds every answer right, and counts what it was asked."""
+
+    name, asked = "counting", 0
+
+    def __call__(self, prompts: Sequence[Prompt]) -> list[Reply]:
+        self.asked += len(prompts)
+        return [Reply(json.dumps({"label": "correct"})) for _ in prompts]
+
+
+def test_whoever_names_a_judge_is_judged_by_it(tmp_path: Path) -> None:
+    """In training and in both evaluations: the random policy is never right by rule, and always by this judge."""
+    judge = Judge()
+    checks = Checks(rule_checks().extract, {"outcome": judge_checks(judge).verify["outcome"]})
+    bench = replace(make_bench(tmp_path / "policy"), judge=lambda: checks)
+    config = scaled(TruthRL(), grpo=vars(Brief().grpo), prompts={"eval_samples": 4})
+    summary = run_experiment(METHODS["truthrl"], config, bench, tmp_path / "run", seed=1, threads=1)
+    rows = [json.loads(line) for line in (tmp_path / "run" / "rollouts.jsonl").read_text().splitlines()]
+    labels = [verdict["label"] for row in rows for verdict in row["verdicts"]]
+    assert judge.asked and "correct" in labels and "incorrect" not in labels
+    for when in ("before", "after"):
+        assert summary[when]["sampled"]["accuracy"]["value"] > 0.5
+
+
+def test_a_judge_can_be_told_to_take_only_what_is_boxed() -> None:
+    judge = Judge()
+    response = Response("r", Question("q", "?", ("Rome",)), "Rome")
+    for boxed, expected in ((False, "correct"), (True, "incorrect")):
+        checks = judge_checks(judge, require_box=boxed)
+        [feedback] = METHODS["truthrl"].grader(TruthRL(), checks)([response])
+        assert [verdict.label for verdict in feedback.verdicts] == [expected]
+
+
+def test_a_bench_of_another_judge_asks_it(tmp_path: Path) -> None:
+    file, mine = tmp_path / "questions.jsonl", rule_checks()
+    file.write_text('{"id": "1", "question": "?", "answers": ["!"]}\n')
+    assert benches.bench("paper", file, checks=mine).checks is mine
+    assert benches.bench("tiny", checks=mine).checks is mine
+
+
+def test_a_reward_that_is_not_finite_is_refused_before_training(tmp_path: Path) -> None:
+    bench = make_bench(tmp_path / "policy")
+    with pytest.raises(WorkbenchError, match="correct is nan"):
+        run_experiment(METHODS["truthrl"], TruthRL(correct=math.nan), bench, tmp_path / "run", seed=1)
+    assert not (tmp_path / "run").exists()

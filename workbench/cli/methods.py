@@ -1,0 +1,36 @@
+"""`workbench methods`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from workbench.cli.frame import Json, app, print_table, show, text
+from workbench.config import settings
+from workbench.recipes import METHODS, method
+
+
+@app.command(epilog="Example: workbench methods truthrl --bench tiny")
+def methods(
+    name: Annotated[str | None, typer.Argument(metavar="[METHOD]", help="Show one method's settings.")] = None,
+    bench: Annotated[str | None, typer.Option(help="Show them as they are at this bench; by default the paper's.")] = None,
+    as_json: Json = False,
+) -> None:
+    """List the methods, or one method's settings: what `--set METHOD.FIELD=VALUE` can change, and what it is now."""
+    if name is None:
+        listed = {one.name: {"title": one.title, "trains": one.stages is not None} for one in METHODS.values()}
+        show(listed, as_json, _print_methods)
+    else:
+        config = method(name).configure(bench)
+        fields = {f"{name}.{field}": {"value": value, "help": help} for field, value, help in settings(config)}
+        show(fields, as_json, _print_settings)
+
+
+def _print_methods(listed: Any) -> None:
+    rows = [(name, one["title"], "rewards, training" if one["trains"] else "rewards") for name, one in listed.items()]
+    print_table("", ("method", "", "here"), rows)
+
+
+def _print_settings(fields: Any) -> None:
+    print_table("", ("--set", "value", ""), [(name, text(one["value"]), one["help"]) for name, one in fields.items()])

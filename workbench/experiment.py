@@ -1,0 +1,197 @@
+"""An experiment: evaluate, go through a method's stages, evaluate again, and keep everything in one folder.
+
+before.json -> stages/NAME, one folder for each stage before the last -> the last stage in the folder itself -> summary.json
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from workbench.bench import Bench, bench, check_policy
+from workbench.config import restore
+from workbench.evaluate import evaluate_policy
+from workbench.failures import TooManyFailures
+from workbench.jsonl import iter_rows, write_json
+from workbench.recipes import method as method_of
+from workbench.recipes.method import Method, Prompts, check_prompts
+from workbench.runs.checkpoints import metrics_rows
+from workbench.runs.folder import lock, open_run, policy_hash, read_json, versions
+from workbench.threads import DEFAULT_THREADS, use_threads
+from workbench.train.models import import_unsloth_first
+from workbench.train.stage import Job, Stage
+from workbench.types import Cost, WorkbenchError
+
+
+def train(
+    method: str,
+    bench_name: str,
+    seed: int,
+    out: Path,
+    steps: int | None = None,
+    threads: int | None = None,
+    overrides: Sequence[str] = (),
+    questions: str | Path | None = None,
+) -> dict[str, Any]:
+    """`run_experiment` by names, as the command line gives them.
+
+    Args:
+        steps: training steps instead of the number at this scale.
+        overrides: settings "method.field=value".
+        questions: the data set or question file of a bench that has no questions of its own.
+
+    Raises:
+        WorkbenchError: before any work, for whatever in the arguments or the folder cannot work.
+    """
+    chosen, place = method_of(method), bench(bench_name, questions=questions)
+    config = configured(chosen, place, steps, overrides)
+    return run_experiment(chosen, config, place, out, seed=seed, threads=threads)
+
+
+def configured(method: Method, bench: Bench, steps: int | None = None, overrides: Sequence[str] = ()) -> Any:
+    """The method's config at the bench's scale, with `steps` and then `overrides` applied."""
+    return method.configure(bench.name, [*([] if steps is None else [f"{method.name}.steps={steps}"]), *overrides])
+
+
+def run_experiment(
+    method: Method, config: Any, bench: Bench, out: Path, *, seed: int, threads: int | None = None
+) -> dict[str, Any]:
+    """Evaluate, train, evaluate again; everything is kept in `out` and the summary is returned.
+
+    The same call on an unfinished `out` continues it and ends as it would have ended; on a finished one it returns the
+    stored summary. `status` is "done", "interrupted" or "too_many_failures".
+
+    Args:
+        threads: CPU threads; by default those the folder was begun with, or 2. Part of what makes runs equal.
+
+    Raises:
+        WorkbenchError: before any work, for whatever in the arguments or the folder cannot work.
+    """
+    stages = _stages(method, config, bench, seed)
+    start = bench.path(bench.policy)
+    check_policy(bench.policy, start)
+    stored = read_json(out / "config.json") or {}
+    identity: dict[str, Any] = {
+        "method": method.name,
+        "config": asdict(config),
+        "seed": seed,
+        "bench": bench.name,
+        "policy": bench.policy,
+        "threads": threads or stored.get("threads") or DEFAULT_THREADS,
+        "world_hash": bench.hash,
+        "policy_hash": policy_hash(start),
+    }
+    with lock(out):
+        finished = open_run(out, identity, versions(), read=lambda stored: _in_parts(stored, config))
+        if finished is not None:
+            print(f"'{out}' is finished: this is its stored summary", file=sys.stderr)
+            return finished
+        return _Run(config.prompts, bench, out, identity).through(stages, start)
+
+
+def _in_parts(stored: dict[str, Any], config: Any) -> dict[str, Any]:
+    """A stored identity whose config has the parts that it is made of today."""
+    return {**stored, "config": asdict(restore(config, stored.get("config", {})))}
+
+
+def _stages(method: Method, config: Any, bench: Bench, seed: int) -> Sequence[Stage]:
+    """The method's stages, with whatever cannot work refused."""
+    if method.stages is None:
+        raise WorkbenchError(f"method '{method.name}' pays rewards but cannot be trained yet: choose another")
+    if not 0 <= seed < 2**32:
+        raise WorkbenchError(f"the seed is {seed}: it must lie between 0 and {2**32 - 1}")
+    check_prompts(config.prompts, bench)
+    return method.stages(config, bench)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A run under way: what it asks, where it lies and what identifies it."""
+
+    prompts: Prompts
+    bench: Bench
+    out: Path
+    identity: Mapping[str, Any]
+
+    def through(self, stages: Sequence[Stage], start: str) -> dict[str, Any]:
+        """Evaluation, stages, evaluation; then, whatever came of it, the summary."""
+        began, earlier = time.perf_counter(), earlier_seconds(self.out)
+        before, after, status = read_json(self.out / "before.json"), None, "interrupted"
+        try:
+            with use_threads(self.identity["threads"]):
+                import_unsloth_first()
+                if before is None:
+                    before = self.evaluate(self.bench.policy)
+                    write_json(self.out / "before.json", before)
+                if self.train(stages, start):
+                    after = {**self.evaluate(str(self.out)), "policy": f"{self.bench.policy}+{self.identity['method']}"}
+                    status = "done"
+        except KeyboardInterrupt:
+            status = "interrupted"
+        except TooManyFailures as error:
+            print(f"stopped: {error}", file=sys.stderr)
+            status = "too_many_failures"
+        seconds = round(earlier + time.perf_counter() - began, 1)
+        summary = {**self.head(), "before": before, "after": after, "seconds": seconds, **self.totals(), "status": status}
+        write_json(self.out / "summary.json", summary)
+        return summary
+
+    def train(self, stages: Sequence[Stage], start: str) -> bool:
+        """Go through the stages, past those that are done; False where one was interrupted."""
+        *earlier, last = stages
+        folders = {stage.name: self.out / "stages" / stage.name for stage in earlier}
+        for stage in earlier:
+            if (read_json(folders[stage.name] / "summary.json") or {}).get("status") == "done":
+                continue
+            print(f"stage '{stage.name}' → {folders[stage.name]}", file=sys.stderr)
+            folders[stage.name].mkdir(parents=True, exist_ok=True)
+            began = time.perf_counter()
+            status = stage.run(Job(start, folders[stage.name], self.identity["seed"], folders))
+            seconds = round(time.perf_counter() - began, 1)
+            write_json(folders[stage.name] / "summary.json", {"stage": stage.name, "seconds": seconds, "status": status})
+            if status != "done":
+                return False
+        return last.run(Job(start, self.out, self.identity["seed"], folders)) == "done"
+
+    def evaluate(self, policy: str) -> dict[str, Any]:
+        """The policy on the run's evaluation questions; generated apart where Unsloth has changed this process's models."""
+        return evaluate_policy(
+            policy, self.prompts.eval_split, self.bench, samples=self.prompts.eval_samples, seed=self.identity["seed"],
+            kinds=self.prompts.evaluated(), threads=self.identity["threads"], apart="unsloth" in sys.modules,
+        )  # fmt: skip
+
+    def head(self) -> dict[str, Any]:
+        return {
+            **{key: self.identity[key] for key in ("method", "config", "seed", "threads")},
+            "bench": self.bench.name,
+            "policy": self.bench.policy,
+            "versions": versions(),
+            "world_hash": self.bench.hash,
+            "policy_hash": self.identity["policy_hash"],
+        }
+
+    def totals(self) -> dict[str, Any]:
+        return totals(self.out / "rollouts.jsonl", self.identity["method"])
+
+
+def earlier_seconds(out: Path) -> float:
+    """What the run in `out` has taken so far; after a kill no summary tells it, and its steps' own seconds stand in."""
+    summary = read_json(out / "summary.json") or {}
+    stages = [read_json(path) or {} for path in (out / "stages").glob("*/summary.json")]
+    steps = sum(row["seconds"] for row in metrics_rows(out)) + sum(stage.get("seconds", 0.0) for stage in stages)
+    return max(summary.get("seconds", 0.0), steps)
+
+
+def totals(rollouts: Path, method: str) -> dict[str, Any]:
+    """`failed`, the number of stored feedback rows without a reward, and the summed `cost` of all."""
+    failed = 0
+    cost: dict[str, float] = {field.name: 0 for field in fields(Cost)}
+    for row in iter_rows(rollouts) if rollouts.exists() else ():
+        failed += row["error"] is not None or row["rewards"].get(method, {}).get("value") is None
+        for name, value in row["cost"].items():
+            cost[name] += value
+    return {"failed": failed, "cost": cost}

@@ -1,0 +1,80 @@
+"""transformers: prompts -> sampled token ids, in batches on CPU or GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from workbench.generate import Completion, Sampling
+
+SCORED = 16  # rows whose logits are held at once: rows × tokens × vocabulary
+
+
+def complete(model: Any, pad: int, prompts: list[list[int]], stop_ids: Sequence[int], how: Sampling) -> list[Completion]:
+    """A completion for each prompt, in order: its sampled ids, and their log-probabilities where `how` asks for them.
+
+    Sampling starts from `how.seed`, and the caller's random state is left as it was.
+    """
+    import torch
+
+    longest_first = sorted(range(len(prompts)), key=lambda index: -len(prompts[index]))  # out of memory shows early
+    settings: dict[str, Any] = {"do_sample": False}
+    if not how.greedy:
+        settings = {"do_sample": True, "temperature": how.temperature, "top_p": how.top_p, "top_k": 0}
+    sampled: dict[int, list[int]] = {}
+    scores: dict[int, tuple[float, ...]] = {}
+    with torch.random.fork_rng(devices=[model.device] if model.device.type == "cuda" else []), torch.no_grad():
+        torch.manual_seed(how.seed)
+        for batch in _batches(longest_first, how.batch_size):
+            rows = [prompts[index] for index in batch]
+            sampled.update(zip(batch, _complete(model, pad, rows, stop_ids, how.max_new_tokens, settings), strict=True))
+        for batch in _batches(longest_first, SCORED) if how.logprobs else ():
+            pairs = [(prompts[index], sampled[index]) for index in batch]
+            scores.update(zip(batch, token_logprobs(model, pad, pairs), strict=True))
+    return [(sampled[index], scores.get(index, ())) for index in range(len(prompts))]
+
+
+def token_logprobs(model: Any, pad: int, pairs: Sequence[tuple[list[int], list[int]]]) -> list[tuple[float, ...]]:
+    """For each (prompt ids, sampled ids) the log-probability of every sampled id, at temperature 1."""
+    import torch
+
+    if not pairs:
+        return []
+    input_ids_BT, mask_BT = _left_pad(model, pad, [prompt + sampled for prompt, sampled in pairs])
+    logits_BTV = model(input_ids=input_ids_BT, attention_mask=mask_BT, use_cache=False).logits[:, :-1]
+    logprobs_BTV = torch.log_softmax(logits_BTV.float(), dim=-1)
+    sampled_BT = logprobs_BTV.gather(-1, input_ids_BT[:, 1:, None]).squeeze(-1)
+    return [tuple(row[len(row) - len(ids) :].tolist()) for row, (_, ids) in zip(sampled_BT, pairs, strict=True)]
+
+
+def _complete(
+    model: Any, pad: int, prompts: list[list[int]], stop_ids: Sequence[int], most: int, settings: dict[str, Any]
+) -> list[list[int]]:
+    from transformers import GenerationConfig
+
+    input_ids_BT, mask_BT = _left_pad(model, pad, prompts)
+    config = GenerationConfig(
+        max_new_tokens=most, use_cache=True, repetition_penalty=1.0, num_beams=1,
+        eos_token_id=list(stop_ids), pad_token_id=pad, **settings,
+    )  # fmt: skip
+    output_BT = model.generate(input_ids=input_ids_BT, attention_mask=mask_BT, generation_config=config)
+    return [_until_stop(row, stop_ids) for row in output_BT[:, input_ids_BT.shape[1] :].tolist()]
+
+
+def _until_stop(ids: list[int], stop_ids: Sequence[int]) -> list[int]:
+    """Cut the padding after the first end token; the end token itself stays."""
+    return next((ids[: position + 1] for position, token in enumerate(ids) if token in stop_ids), ids)
+
+
+def _left_pad(model: Any, pad: int, sequences: Sequence[list[int]]) -> tuple[Any, Any]:
+    import torch
+
+    width = max(len(ids) for ids in sequences)
+    ids = [[pad] * (width - len(row)) + row for row in sequences]
+    mask = [[0] * (width - len(row)) + [1] * len(row) for row in sequences]
+    return torch.tensor(ids, device=model.device), torch.tensor(mask, device=model.device)
+
+
+def _batches(order: list[int], size: int) -> list[list[int]]:
+    return [order[start : start + size] for start in range(0, len(order), size)]

@@ -1,0 +1,309 @@
+"""A judge that replies by a script: an OpenAI-compatible server on loopback, for tests, examples and rehearsals.
+
+It says what a function of (task, elements of the prompt) says, as late as it is told to, and fails as it is told to; it counts
+every request, so that a test can say what was asked, how often, and how much at a time.
+
+>>> import json
+>>> from workbench.judge import endpoint, render
+>>> from workbench.judge.scripted import JudgeServer
+>>> def script(task, elements):
+...     claim = next(element.text for element in elements if element.tag == "claim")
+...     return json.dumps({"label": "correct" if "Oslo" in claim else "wrong"})
+>>> prompts = [render("verify", question="Where?", passages=["Oslo."], claims=[f"It is {city}."]) for city in ("Oslo", "Rome")]
+>>> with JudgeServer(script, faults=0.5, kinds=["500"], seed=1) as server:  # about half of the requests fail
+...     judge = endpoint(server.url, "scripted", backoff=0.01)
+...     [json.loads(reply.text)["label"] for reply in judge(prompts)]
+['correct', 'wrong']
+>>> server.tasks["verify"] == server.requests == 2 + judge.totals.retries
+True
+
+As a process of its own: `python -m workbench.judge.scripted --delay 0.05` prints its address, and GET /count gives its counts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import random
+import re
+import threading
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+from zlib import crc32
+
+from workbench.judge.prompts import Element, elements
+from workbench.judge.wire import LABELS
+from workbench.types import WorkbenchError
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+FAULTS = {
+    "429": "refused for now: status 429 with the header Retry-After",
+    "500": "status 500 with a page of HTML",
+    "hang": "the right reply, after `hang` seconds",
+    "reset": "the connection is cut",
+    "garbage": "status 200 with random bytes that are called JSON",
+    "no_choices": "status 200 with an error where the reply should stand",
+    "empty": "an empty reply",
+    "truncated": "the reply, cut off",
+    "language": "a verdict in other words, and in German",
+    "length": "one label or rating too many",
+    "chatty": "the reply in the midst of other words",
+}
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What a script returns where a reply is to go wrong: how, one of `FAULTS`, and the reply that should have come."""
+
+    kind: str
+    text: str = ""
+
+
+Script = Callable[[str, Sequence[Element]], "str | Fault | web.Response"]  # a Response is sent as it is
+
+
+def by_checksum(task: str, elements: Sequence[Element]) -> str:
+    """A script: a readable reply to every task, whose labels and ratings follow from a checksum of what is judged."""
+    tags = ("response", "claim", "item", "answer")
+    texts = {tag: [element.text for element in elements if element.tag == tag] for tag in tags}
+    if task in ("extract", "single_pass"):
+        sentences = [sentence.strip() for sentence in re.findall(r"[^.!?\n]+[.!?]?", texts["response"][0])]
+        return json.dumps({"sentences": [_sentence(task, text) for text in sentences if any(map(str.isalnum, text))]})
+    if task == "inform":
+        return json.dumps({"ratings": [_rating(claim) for claim in texts["claim"]]})
+    if task == "checklist":
+        return json.dumps({"labels": [_label(task, item + texts["response"][0]) for item in texts["item"]]})
+    return json.dumps({"label": _label(task, "".join((*texts["claim"], *texts["response"])))})
+
+
+def _sentence(task: str, text: str) -> dict[str, Any]:
+    if task == "extract":
+        return {"text": text, "claims": [text]}
+    return {"text": text, "claims": [{"text": text, "label": _label(task, text), "informativeness": _rating(text)}]}
+
+
+def _label(task: str, text: str) -> str:
+    return LABELS[task][crc32(text.encode("utf-8", "replace")) % len(LABELS[task])]
+
+
+def _rating(text: str) -> int:
+    return crc32(text.encode("utf-8", "replace")) % 5 + 1
+
+
+@dataclass
+class JudgeServer:
+    """A server on 127.0.0.1; use it as a context manager, and ask it at `url`.
+
+    `reply(task, elements)` is the script: it gives each reply, sent after `delay` seconds. A share `faults` of the requests
+    goes wrong in one of `kinds`: which ones is decided by the seed, the prompt and how often it was asked before, whatever
+    the order of arrival. A script that raises is answered with status 400, and raises again where the server is closed.
+
+    Of what it saw, `counts` has the requests, `tasks` those by task, `faulted` those that went wrong by kind, `asked` each
+    prompt's number of requests, `running` those under way, `peak` the most at a time, `bodies` the JSON if `keep_bodies`.
+
+    Raises:
+        WorkbenchError: a kind of fault that there is not, or a port that is taken (0 chooses a free one).
+    """
+
+    reply: Script = by_checksum
+    delay: float = 0.0
+    faults: float = 0.0
+    kinds: Sequence[str] = tuple(FAULTS)
+    seed: int = 0
+    hang: float = 30.0
+    key: str | None = None  # the bearer token that is wanted
+    port: int = 0
+    usage: bool = True  # whether replies say how many tokens they took
+    retry_after: str = "0"
+    keep_bodies: bool = False
+    counts: Counter[str] = field(default_factory=Counter, init=False)
+    tasks: Counter[str] = field(default_factory=Counter, init=False)
+    faulted: Counter[str] = field(default_factory=Counter, init=False)
+    asked: Counter[str] = field(default_factory=Counter, init=False)
+    bodies: list[dict[str, Any]] = field(default_factory=list, init=False)
+    running: int = field(default=0, init=False)
+    peak: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        if unknown := sorted(set(self.kinds) - set(FAULTS)):
+            raise WorkbenchError(f"no kind of fault '{unknown[0]}': choose from {', '.join(FAULTS)}")
+        self._mistake: Exception | None = None
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    @property
+    def requests(self) -> int:
+        return self.counts["requests"]
+
+    def __enter__(self) -> JudgeServer:
+        ready: Future[None] = Future()
+        self._loop = asyncio.new_event_loop()
+        self._closed = asyncio.Event()
+        self._thread = threading.Thread(target=lambda: self._loop.run_until_complete(self._until_closed(ready)), daemon=True)
+        self._thread.start()
+        try:
+            ready.result()
+        except BaseException:
+            self._thread.join()
+            self._loop.close()
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._loop.call_soon_threadsafe(self._closed.set)
+        self._thread.join()
+        self._loop.close()
+        if self._mistake and kind is None:
+            raise self._mistake
+
+    async def serve(self) -> None:
+        """Print the address, and serve until cancelled: for a process of its own."""
+        async with self._listening():
+            print(self.url, flush=True)
+            await asyncio.Event().wait()
+
+    async def _until_closed(self, ready: Future[None]) -> None:
+        try:
+            async with self._listening():
+                ready.set_result(None)
+                await self._closed.wait()
+        except Exception as error:
+            if ready.done():
+                raise
+            ready.set_exception(error)
+
+    @contextlib.asynccontextmanager
+    async def _listening(self) -> AsyncIterator[None]:
+        from aiohttp import web
+
+        app = web.Application(client_max_size=64_000_000)
+        app.router.add_post("/v1/chat/completions", self._complete)
+        app.router.add_get("/count", self._count)
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1, handler_cancellation=True)
+        await runner.setup()
+        try:
+            await self._open(web.TCPSite(runner, "127.0.0.1", self.port))
+            self.port = runner.addresses[0][1]
+            yield
+        finally:
+            await runner.cleanup()
+            await _cancel_all()
+
+    async def _open(self, site: web.TCPSite) -> None:
+        try:
+            await site.start()
+        except OSError as error:
+            raise WorkbenchError(f"cannot serve at 127.0.0.1:{self.port} ({error}): name another port, or 0 for any") from None
+
+    async def _count(self, _: web.Request) -> web.Response:
+        counts = {**self.counts, "unique": len(self.asked), "peak": self.peak}
+        return _json({**counts, "tasks": self.tasks, "faults": self.faulted})
+
+    async def _complete(self, request: web.Request) -> web.StreamResponse:
+        self.counts["requests"] += 1
+        self.running += 1
+        self.peak = max(self.peak, self.running)
+        try:
+            body = await request.json()
+            if self.key and request.headers.get("Authorization") != f"Bearer {self.key}":
+                return _json({"error": "no such key"}, 401)
+            task = unquote(request.headers.get("X-Workbench-Task", ""))
+            self.tasks[task] += 1
+            if self.keep_bodies:
+                self.bodies.append(body)
+            return await self._answer(request, task, body["messages"][-1]["content"])
+        finally:
+            self.running -= 1
+
+    async def _answer(self, request: web.Request, task: str, prompt: str) -> web.StreamResponse:
+        chance = random.Random(f"{self.seed}/{self.asked[prompt]}/{crc32(prompt.encode())}")
+        self.asked[prompt] += 1
+        kind = chance.choice(self.kinds) if chance.random() < self.faults else None
+        try:
+            text = self.reply(task, elements(prompt))
+        except Exception as error:
+            self._mistake = error
+            return _json({"error": f"the script failed: {error!r}"}, 400)
+        if isinstance(text, Fault):
+            kind, text = text.kind, text.text
+        if kind:
+            self.faulted[kind] += 1
+        await asyncio.sleep(self.hang if kind == "hang" else self.delay)
+        if not isinstance(text, str):
+            return text
+        return self._fault(request, kind, prompt, text, chance) if kind else self._completion(prompt, text)
+
+    def _fault(self, request: web.Request, kind: str, prompt: str, text: str, chance: random.Random) -> web.StreamResponse:
+        from aiohttp import web
+
+        if kind == "reset":
+            if request.transport:
+                request.transport.abort()
+            return web.Response()
+        if kind in ("429", "500"):
+            headers = {"Retry-After": self.retry_after} if kind == "429" else {}
+            return web.Response(status=int(kind), text="<html>busy</html>", headers=headers)
+        if kind == "garbage":
+            return web.Response(body=chance.randbytes(200), content_type="application/json")
+        if kind == "no_choices":
+            return _json({"error": {"message": "overloaded"}})
+        broken = {
+            "hang": text,
+            "empty": "",
+            "truncated": text[: chance.randrange(1, max(2, len(text)))],
+            "language": "Die Aussage ist richtig: {'Urteil': 'richtig'}",
+            "length": _wrong_length(text),
+            "chatty": f"Sure! Here is my verdict:\n{text}\nI hope this helps. It is not wrong.",
+        }
+        return self._completion(prompt, broken[kind])
+
+    def _completion(self, prompt: str, text: str) -> web.Response:
+        choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+        usage = {"prompt_tokens": len(prompt.split()), "completion_tokens": len(text.split())}
+        return _json({"object": "chat.completion", "choices": [choice], **({"usage": usage} if self.usage else {})})
+
+
+def _json(value: Any, status: int = 200) -> web.Response:
+    from aiohttp import web
+
+    return web.json_response(value, status=status)
+
+
+def _wrong_length(text: str) -> str:
+    """A list with one entry too many, a label that stands twice; a reply that is not JSON, twice."""
+    try:
+        (key, value), *_ = json.loads(text).items()
+    except (ValueError, AttributeError):
+        return f"{text}\n{text}"
+    return json.dumps({key: [*value, *value[:1], "extra"] if isinstance(value, list) else [value, value]})
+
+
+async def _cancel_all() -> None:
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def main() -> None:
+    import argparse
+
+    parser = argparse.ArgumentParser(description="A judge that replies by checksums, on 127.0.0.1.")
+    for name, kind, default in (("port", int, 0), ("delay", float, 0.0), ("faults", float, 0.0), ("seed", int, 0)):
+        parser.add_argument(f"--{name}", type=kind, default=default)
+    parser.add_argument("--hang", type=float, default=30.0)
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(JudgeServer(**vars(parser.parse_args())).serve())
+
+
+if __name__ == "__main__":
+    main()

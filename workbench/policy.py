@@ -1,0 +1,185 @@
+"""Policies by name: a checkpoint's folder, an adapter, a run or a hub name -> a `Policy` in memory."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import sys
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from workbench.generate import Policy, Sampling, apart, hf
+from workbench.hub import from_disk_or_hub
+from workbench.runs.folder import what_is_there
+from workbench.threads import use_threads
+from workbench.types import WorkbenchError
+
+
+def load_policy(name: str | Path, *, base: str | Path | None = None, device: str | None = None) -> Policy:
+    """Load a policy for generation.
+
+    Args:
+        name: a local folder (a full checkpoint, or a LoRA adapter, or a run folder with one under `policy/`), or a
+            hub name. Only safetensors weights are read and no code from the folder is run.
+        base: the model under an adapter; by default the one that the adapter names.
+        device: "cpu", "cuda", …; by default the GPU where there is one.
+
+    Raises:
+        WorkbenchError: there is no such policy, or it has no weights that can be read.
+    """
+    import torch
+
+    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    adapter, folder = _places(name, base)
+    model, tokenizer = load_checkpoint(folder, device=device)
+    if adapter:
+        from peft import PeftModel
+
+        # Merged: one matrix product instead of three for every layer of every token.
+        model = PeftModel.from_pretrained(model, str(adapter)).merge_and_unload()
+    return as_policy(str(name), model.eval(), tokenizer)
+
+
+def as_policy(name: str, model: Any, tokenizer: Any) -> Policy:
+    """Wrap a model in memory. Its own sampling defaults are dropped: only what the caller asks for is applied."""
+    from transformers import GenerationConfig
+
+    stop_ids = _stop_ids(tokenizer, model.generation_config)
+    model.generation_config = GenerationConfig(
+        eos_token_id=list(stop_ids), pad_token_id=tokenizer.pad_token_id, bos_token_id=tokenizer.bos_token_id
+    )
+    return Policy(name, tokenizer, stop_ids, partial(hf.complete, model, tokenizer.pad_token_id), model)
+
+
+def load_apart(name: str | Path, *, base: str | Path | None = None, threads: int | None = None) -> Policy:
+    """As `load_policy`, but another process generates with it, on `threads` CPU threads: see `workbench.generate.apart`.
+
+    Raises:
+        WorkbenchError: there is no such policy.
+    """
+    from transformers import AutoConfig, GenerationConfig
+
+    _, folder = _places(name, base)
+    tokenizer = _load_tokenizer(folder)
+    try:
+        declared = from_disk_or_hub(GenerationConfig.from_pretrained, folder)
+    except OSError:
+        declared = GenerationConfig.from_model_config(from_disk_or_hub(AutoConfig.from_pretrained, folder))
+    complete = partial(apart.complete, str(name), None if base is None else str(base), threads)
+    return Policy(str(name), tokenizer, _stop_ids(tokenizer, declared), complete)
+
+
+def answer_apart() -> None:
+    """What the other process of `load_apart` does: a job of `apart.complete` on stdin, completions on stdout."""
+    job = json.load(sys.stdin)
+    with use_threads(job["threads"]):
+        policy = load_policy(job["folder"], base=job["base"])
+        print(json.dumps(policy.complete(job["prompts"], job["stop_ids"], Sampling(**job["sampling"]))))
+
+
+def _places(name: str | Path, base: str | Path | None) -> tuple[Path | None, str]:
+    """The folder of the policy's adapter, if it is one, and the checkpoint that holds the weights below."""
+    adapter = adapter_folder(Path(name))
+    return adapter, str(base or adapter_base(adapter)) if adapter else str(name)
+
+
+def _stop_ids(tokenizer: Any, declared: Any) -> tuple[int, ...]:
+    """The ids that end a response: the tokenizer's, and those that a generation config names."""
+    named = declared.eos_token_id
+    return tuple(sorted({tokenizer.eos_token_id, *(named if isinstance(named, list) else [named])} - {None}))
+
+
+def load_checkpoint(folder: str, *, device: str) -> tuple[Any, Any]:
+    """A full checkpoint as (model, tokenizer): fp32 on CPU, bf16 on GPU, whatever is on disk; padding on the left."""
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    tokenizer = _load_tokenizer(folder)
+    dtype = torch.float32 if device == "cpu" else torch.bfloat16
+    with _quiet_loading(), _named(folder):
+        model = from_disk_or_hub(AutoModelForCausalLM.from_pretrained, folder, dtype=dtype, use_safetensors=True)
+    return model.to(device), tokenizer
+
+
+def _load_tokenizer(folder: str) -> Any:
+    from transformers import AutoTokenizer
+
+    check_policy_name(folder)
+    with _named(folder):
+        tokenizer = from_disk_or_hub(AutoTokenizer.from_pretrained, folder, padding_side="left", truncation_side="left")
+    if tokenizer.pad_token is None:
+        tokenizer.pad_token = tokenizer.eos_token
+    return tokenizer
+
+
+@contextlib.contextmanager
+def _named(folder: str) -> Iterator[None]:
+    """Whatever a loader raises, as one line that names the policy."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise WorkbenchError(
+            f"cannot load policy '{folder}': {reason} — name a folder with config.json, model.safetensors and a tokenizer"
+        ) from error
+
+
+def check_policy_name(name: str) -> None:
+    """Refuse what is neither a policy's folder nor can be a hub name ("owner/model"), before anything is loaded.
+
+    A name whose first part is a local folder, or "runs", is a path and never looked up on the hub.
+    """
+    path = Path(name).expanduser()
+    if path.is_dir():
+        if adapter_folder(path) is None:
+            _check_checkpoint(path, name)
+    elif not re.fullmatch(r"\w[\w.-]*/[\w.-]+", name, re.ASCII) or path.parts[0] == "runs" or Path(path.parts[0]).exists():
+        near = path.parent if len(path.parts) > 1 and path.parent.is_dir() else Path("runs")
+        raise WorkbenchError(
+            f"no policy folder '{name}': {what_is_there(near)}; name a run's or a model's folder, or a hub name owner/model"
+        )
+
+
+def _check_checkpoint(folder: Path, name: str) -> None:
+    """Refuse a folder without an adapter that holds no full checkpoint either."""
+    try:
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise WorkbenchError(f"policy folder '{name}' has neither config.json nor adapter_config.json") from None
+    except (OSError, ValueError) as error:
+        raise WorkbenchError(f"cannot read '{name}/config.json': {error}") from error
+    if isinstance(config, dict) and "method" in config:  # a run's; that of a model has "model_type"
+        raise WorkbenchError(f"the run '{name}' is unfinished: repeat its train command, and it goes on where it stopped")
+
+
+def adapter_folder(path: Path) -> Path | None:
+    """Where the LoRA adapter of a run folder (or of an adapter folder) lies; None for anything else."""
+    return next((p for p in (path, path / "policy") if (p / "adapter_config.json").is_file()), None)
+
+
+def adapter_base(adapter: Path) -> str:
+    """The model that an adapter was trained on, as its adapter_config.json names it."""
+    config = json.loads((adapter / "adapter_config.json").read_text())
+    if not config.get("base_model_name_or_path"):
+        raise WorkbenchError(f"'{adapter}/adapter_config.json' names no base_model_name_or_path: give the base model")
+    return str(config["base_model_name_or_path"])
+
+
+class _quiet_loading:
+    """No bar for loading weights where nobody watches: a log would get one line per update."""
+
+    def __enter__(self) -> None:
+        from transformers.utils import logging
+
+        self.was_on = logging.is_progress_bar_enabled()
+        if not sys.stderr.isatty():
+            logging.disable_progress_bar()
+
+    def __exit__(self, *_: Any) -> None:
+        from transformers.utils import logging
+
+        if self.was_on:
+            logging.enable_progress_bar()

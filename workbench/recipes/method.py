@@ -1,0 +1,115 @@
+"""What a method is: a value that says everything that scoring, training, the command line and the inspector ask of it.
+
+A method's page (`workbench/recipes/NAME.py`) makes that value; `workbench.recipes.METHODS` lists the values. Nothing else
+names a method.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal
+
+from workbench.bench import Bench
+from workbench.checks import Checks
+from workbench.config import check_values, override, parts, setting
+from workbench.data import check_trainable
+from workbench.grade import SAID, assemble
+from workbench.train.stage import Stage
+from workbench.types import Grade, Question, RewardFn, WorkbenchError
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method as a value.
+
+    Attributes:
+        name: as the command line and stored rows have it; `title` as people write it.
+        config: the frozen dataclass of its settings, the paper's by default; its fields are made by `workbench.config.setting`.
+        reward: config -> what it pays for a row of feedback. Raises WorkbenchError for values that cannot work.
+        checks: config -> the names of the checks whose verdicts the reward reads.
+        sections: config -> the sections of a response whose claims are checked; none where no claim is looked at.
+        stages: config and bench -> its training, ready to run; None for a method that pays rewards only.
+        scales: how the method is set at a bench, by the bench's name, where that is not as in the paper.
+    """
+
+    name: str
+    title: str
+    config: Callable[..., Any]
+    reward: Callable[[Any], RewardFn]
+    checks: Callable[[Any], tuple[str, ...]]
+    sections: Callable[[Any], frozenset[str]] = lambda config: SAID
+    stages: Callable[[Any, Bench], Sequence[Stage]] | None = None
+    scales: Mapping[str, Any] = field(default_factory=dict)
+
+    def configure(self, scale: str | None = None, settings: Sequence[str] = ()) -> Any:
+        """The config at a bench's scale, or the paper's, with `settings` ("name.field=value") applied.
+
+        Raises:
+            WorkbenchError: no such field, or a value of the wrong type.
+        """
+        return override(self.scales.get(scale or "", self.config()), self.name, settings)
+
+    def grader(self, config: Any, checks: Checks) -> Grade:
+        """Responses -> feedback with the verdicts that the method reads and the reward under its name."""
+        return assemble(checks, self.checks(config), {self.name: self.reward(config)}, self.sections(config))
+
+
+@dataclass(frozen=True)
+class Prompts:
+    """Which questions of a bench a method trains on, and which ones a policy is asked before and after."""
+
+    kinds: str = setting("", "question kinds to train on, separated by commas; empty for the bench's own")
+    eval_split: Literal["validation", "test", "ood"] = setting("validation", "the split that is evaluated on")
+    eval_kinds: str = setting("", "question kinds to evaluate on; empty for all that have gold answers")
+    eval_samples: int = setting(4, "sampled responses a question in an evaluation, beside the greedy one")
+
+    def evaluated(self) -> list[str]:
+        return _listed(self.eval_kinds)
+
+
+def reward_settings(config: Any) -> dict[str, Any]:
+    """The fields of a method's config that can change what a row is paid: its own, not those of its parts."""
+    inner = parts(config)
+    return {name: value for name, value in asdict(config).items() if name not in inner}
+
+
+def training_questions(prompts: Prompts, bench: Bench, *, answered: bool = True) -> list[Question]:
+    """What is trained on: the bench's "rl" questions of the kinds that `prompts` names, if `answered` those with gold answers.
+
+    Raises:
+        WorkbenchError: there is none, or one that must not be trained on.
+    """
+    kinds, told = _listed(prompts.kinds), " with answers" if answered else ""
+    questions = [q for q in bench.questions("rl", kinds or None) if q.answers or not answered]
+    if missing := set(kinds) - {question.kind for question in questions}:
+        known = sorted({question.kind for question in bench.questions("rl") if question.answers or not answered})
+        raise WorkbenchError(
+            f"bench '{bench.name}' has no training questions{told} of kinds {', '.join(sorted(missing))}: "
+            f"choose among {', '.join(known)}"
+        )
+    if not questions:
+        raise WorkbenchError(f"bench '{bench.name}' has no training questions{told}: give others")
+    check_trainable(questions)
+    return questions
+
+
+def check_prompts(prompts: Prompts, bench: Bench) -> None:
+    """Raise a WorkbenchError naming the field for what would only fail once a run is under way."""
+    check_values(prompts)
+    if prompts.eval_samples < 0:
+        raise WorkbenchError(f"eval_samples is {prompts.eval_samples}: it must be at least 0")
+    kinds = prompts.evaluated()
+    if not any(q.answers or kinds for q in bench.questions(prompts.eval_split, kinds or None)):
+        what = f"of kinds {', '.join(kinds)}" if kinds else "with answers"
+        raise WorkbenchError(f"bench '{bench.name}' has no questions {what} in split '{prompts.eval_split}': name another")
+
+
+def scaled(config: Any, **changes: Any) -> Any:
+    """`config` with other values: of its fields, and of its parts where the value is a mapping."""
+    inner = parts(config)
+    return replace(config, **{name: replace(inner[name], **new) if name in inner else new for name, new in changes.items()})
+
+
+def _listed(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]

@@ -1,0 +1,33 @@
+"""A stage of a method's training, ready to run: what `workbench.experiment` goes through, whatever is trained."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Literal
+
+Status = Literal["done", "interrupted"]
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a stage is told: the policy to start from, where to write, the seed, and the folders of the stages before it."""
+
+    start: str
+    out: Path
+    seed: int
+    stages: Mapping[str, Path] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One training on a method's way: a cold start, a reward model, and at last the policy itself.
+
+    `run` goes on where an earlier call was stopped, and returns "done" or, where the user stopped it, "interrupted". The last
+    stage trains the policy in the run's own folder, each before it its part in `stages/NAME` of that folder.
+    """
+
+    name: str
+    run: Callable[[Job], Status]
