@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import csv
 import gzip
+import hashlib
 import json
 import os
 import re
@@ -22,6 +23,10 @@ from workbench.data import NAMES, check_trainable, data_set, load, sample, split
 from workbench.data.hub import read_hub
 from workbench.data.record import passages, strings
 from workbench.data.show import parse_mapping
+from workbench.knowledge.sources import page_of
+from workbench.score.evidence import read_passages
+from workbench.score.rows import parse
+from workbench.trl import _questions as trl_questions
 from workbench.types import Question, WorkbenchError
 
 ROWS: list[dict[str, Any]] = [
@@ -132,11 +137,51 @@ def test_a_list_written_as_text_is_read_back(items: list[str]) -> None:
 
 
 def test_passages_in_their_shapes() -> None:
-    found = passages(["one", {"title": "T", "text": "two"}, "one", {"id": "x", "content": "three"}])
-    assert [(p.title, p.text) for p in found] == [("", "one"), ("T", "two"), ("", "three")] and found[2].id == "x"
-    assert passages('["one"]')[0].id == found[0].id  # the id follows from the text
-    with pytest.raises(ValueError, match="passages"):
-        passages({"text": "x"})
+    found = passages(["one", {"title": "T", "text": "two"}, "one", {"id": "x", "content": " three"}])
+    assert [(p.title, p.text) for p in found] == [("", "one"), ("T", "two"), ("", "three")]
+    assert passages('["one"]') == passages("one") == passages({"text": "one"}) == found[:1]
+    assert passages("[1] Ada wrote it.")[0].text == "[1] Ada wrote it."  # no list, though it looks like one
+    for wrong in (5, [5], [{"title": "T"}], {"text": None}):
+        with pytest.raises(ValueError, match="passage"):
+            passages(wrong)
+
+
+def test_one_passage_has_one_id_wherever_it_is_read(tmp_path: Path) -> None:
+    """By its title and text, as `workbench score` has always named it: a row's own "id" may be 0, 1, 2 in every row."""
+    name = f"p-{hashlib.sha256(json.dumps(['T', 'Ada wrote it.']).encode()).hexdigest()[:12]}"
+    given = [{"title": "T", "text": "Ada wrote it."}, {"id": "0", "title": " T", "text": "Ada wrote it.\n"}]
+    given += [{"title": "T", "content": "Ada wrote it."}]
+    for one in given:
+        row = {"id": "a", "question": "Who?", "response": "Ada.", "passages": [one]}
+        (tmp_path / "q.jsonl").write_text(jsonl([row]))
+        read = (
+            parse(row, {}, {}).response.question,
+            load(tmp_path / "q.jsonl")[0],
+            *trl_questions(["Who?"], {"passages": [[one]]}),
+        )
+        assert [[p.id for p in question.passages] for question in read] == [[name]] * 3
+    (tmp_path / "p.jsonl").write_text(jsonl(given[:1]))
+    assert read_passages(tmp_path / "p.jsonl", 5)[0].id == name
+    page = page_of(given[0])
+    assert not isinstance(page, str) and page.id == name
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"answers": ["Ada", "A. L."], "title": "Ada;Book", "checklist": ["It is hers."], "kind": "list"},
+        {"answers": "['Ada', 'A. L.']", "title": ["Ada", "Book"], "checklist": "It is hers.", "kind": "list"},
+        {"answer": ["Ada", "", "A. L.", "Ada"], "title": " Ada;Book ", "checklist": ["It is hers.", None], "kind": "list"},
+    ],
+)
+def test_one_question_is_the_same_wherever_it_is_read(fields: dict[str, Any], tmp_path: Path) -> None:
+    row = {"question": " Who? ", "response": "Ada.", "id": "a", **fields}
+    (tmp_path / "q.jsonl").write_text(jsonl([row]))
+    columns = {name: [value] for name, value in row.items()}
+    read = (parse(row, {}, {}).response.question, load(tmp_path / "q.jsonl")[0], *trl_questions(["Who?"], columns))
+    for question in read:
+        told = (question.text, question.answers, question.title, question.checklist, question.kind)
+        assert told == ("Who?", ("Ada", "A. L."), "Ada;Book", ("It is hers.",), "list")
 
 
 def test_ids_are_stable_and_unique(tmp_path: Path) -> None:
@@ -154,7 +199,7 @@ def test_ids_are_stable_and_unique(tmp_path: Path) -> None:
         ('{"question": "a"}\n{oops}\n', r"q.jsonl:2: not a JSON object"),
         ('{"question": "a"}\n3\n', r"q.jsonl:2: not a JSON object"),
         ("[1, 2]", "expected a list of JSON objects"),
-        ('{"question": ["a"]}\n', "'question' must be a text"),
+        ('{"question": ["a"]}\n', '"question" is not a text'),
         ('{"question": "  "}\n', "q.jsonl: record 1: the question is empty"),
         ('{"question": "a", "answers": [["b"]]}\n', "expected texts, found list"),
         ('{"question": "a"}\n{"id": "b"}\n', "q.jsonl:2: cannot be read as file: no column 'question'; found id"),

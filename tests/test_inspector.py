@@ -13,6 +13,7 @@ import pytest
 
 from workbench.cli import main
 from workbench.examples import worked_example
+from workbench.failures import unparsed
 from workbench.inspector import samples
 from workbench.inspector.controls import controls
 from workbench.inspector.inspect_tab import (
@@ -31,11 +32,11 @@ from workbench.inspector.rollouts import ORDERS, listed_row, order_choices, own_
 from workbench.inspector.runs import Runs
 from workbench.inspector.runs_tab import asked as asked_policies
 from workbench.inspector.runs_tab import before_after, curve_data, span
-from workbench.inspector.what_if import changed, saver, what_if
+from workbench.inspector.what_if import changed, relabelled, saver, what_if
 from workbench.jsonl import append_json
 from workbench.recipes import method_configs
-from workbench.store import append_feedback, iter_feedback
-from workbench.types import Failure, Feedback, Reward, Verdict, WorkbenchError
+from workbench.store import Store, append_feedback, iter_feedback
+from workbench.types import Failure, Feedback, Passage, Reward, Verdict, WorkbenchError
 
 STEPS, SIZE = 3, 4
 
@@ -112,6 +113,21 @@ def test_runs_are_found_and_read(runs):
     assert opened.link == "?run=a%2Ffirst&id=tarven%2F2%2F3"
 
 
+def test_evidence_that_was_retrieved_is_shown_with_its_text(tmp_path):
+    """As `workbench score --store` stores it: a passage that is not the question's own, beside the rows."""
+    row, text = rollout(1, 0), "The Tarven bridge was opened in 1934 by the mayor."
+    cited = Verdict(
+        "claim:1", "fact", "correct", 0.9, 4, ({"passage": "wiki:7", "span": [0, 36]}, {"passage": "gone"}), "local"
+    )
+    row = replace(row, verdicts=(cited, *(v for v in row.verdicts if v.target != "claim:1")))
+    with Store(tmp_path / "run") as store:
+        store.append([row], [Passage("wiki:7", "Tarven", text)])
+    [claim] = [claim for claim in open_row(Runs(tmp_path), "run", "tarven/1/0").data()["claims"] if claim["id"] == 1]
+    assert claim["evidence"][0]["title"] == "Tarven"
+    assert "".join(piece for piece, _ in claim["evidence"][0]["parts"]) == text
+    assert claim["evidence"][1]["title"] == "passage gone"
+
+
 def test_an_index_reads_rows_whose_keys_stand_in_another_order(tmp_path):
     folder = record(tmp_path / "run")
     lines = (folder / "rollouts.jsonl").read_text().splitlines()
@@ -141,6 +157,11 @@ def test_a_linked_record_is_refused(tmp_path):
     (run / "rollouts.jsonl").symlink_to(tmp_path / "outside" / "rollouts.jsonl")
     with pytest.raises(WorkbenchError):
         Runs(tmp_path / "runs").index("sly")
+    cited = record(tmp_path / "runs" / "cited")
+    (cited / "passages.jsonl").unlink()
+    (cited / "passages.jsonl").symlink_to(tmp_path / "outside" / "passages.jsonl")
+    with pytest.raises(WorkbenchError, match="leads out of its folder"):
+        Runs(tmp_path / "runs").passage("cited", "bridge")
 
 
 @pytest.mark.parametrize(
@@ -348,6 +369,15 @@ def test_edited_labels_are_kept_as_annotations(tmp_path):
     assert keep({"key": key, "edits": {"2": {"label": "correct"}}}) == {"path": "annotations/rollouts.jsonl"}
     (row,) = iter_feedback(tmp_path / "annotations")
     assert [(v.target, v.label, v.by) for v in row.verdicts] == [("claim:2", "correct", "annotation")]
+
+
+def test_what_a_person_could_read_is_no_longer_unread_or_useless():
+    row = worked_example()
+    unread = [unparsed("claim:2", "script", "local"), Verdict("claim:2", "subject", "other", by="world")]
+    row = replace(row, verdicts=(*(v for v in row.verdicts if v.target != "claim:2"), *unread))
+    told = [v for v in relabelled(row, {"2": {"label": "correct", "informativeness": 4}}).verdicts if v.target == "claim:2"]
+    assert [(v.aspect, v.label, v.evidence) for v in told] == [("fact", "correct", ())]
+    assert row.verdicts[-1] in relabelled(row, {"2": {"label": "correct"}}).verdicts
 
 
 def test_disagreement_is_the_spread_of_ranks():

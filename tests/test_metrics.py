@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workbench.cli import main
-from workbench.metrics import compare_files, read_rows, report_file, rows_of, summarise
+from workbench.metrics import compare_files, paired_difference, read_rows, report_file, rows_of, summarise
 from workbench.metrics.claims import Options, claim_terms, f1_at, factual_sentences, median_claims, penalty
 from workbench.metrics.report import Settings, compare, right_questions
-from workbench.metrics.rows import LABELS, Row, reduce_row
+from workbench.metrics.rows import Row, reduce_row
 from workbench.store import append_feedback
-from workbench.types import Claim, Failure, Feedback, Question, Response, Verdict, WorkbenchError
+from workbench.types import CLAIM_LABELS, Claim, Failure, Feedback, Question, Response, Verdict, WorkbenchError
 
 FAST: dict[str, Any] = {"resamples": 200}
 CLAIM_KEYS = ("correct", "incorrect", "factscore", "factscore_penalised", "precision", "fact_per_query", "fact_per_sentence")
@@ -186,7 +186,7 @@ def test_nothing_is_ever_nan(rows: list[dict[str, Any]], tmp_path: Path) -> None
     found = compare_files(path, path, **FAST)
     json.dumps(found, allow_nan=False)
     cells = [cell for cell in found.values() if isinstance(cell, dict) and "value" in cell]
-    assert len(cells) == 20
+    assert len(cells) == 25
     for cell in (*cells, *found["paired"].values()):
         undefined = [cell[key] is None for key in cell if key not in ("reason", "n")]
         assert all(undefined) == any(undefined) == ("reason" in cell)
@@ -206,6 +206,59 @@ def test_samples_of_a_question_are_drawn_together() -> None:
     tenfold = summarise(once * 10, settings)
     assert tenfold["factscore"] == summarise(once, settings)["factscore"]
     assert tenfold["n"] == 200 and tenfold["questions"] == 20
+
+
+def test_claims_that_nobody_could_read_are_counted_among_the_vague() -> None:
+    """A row has a vague claim that was read, one in another script, and one about nobody, which is wrong."""
+    found = stored("q", "cvvw")
+    for number, reason in ((2, "script"), (3, "subject")):
+        found["verdicts"][number]["evidence"] = [{"unparsed": reason}]
+    reduced = reduce_row(found, {})
+    assert (reduced.state, reduced.unparsed, reduced.failed) == ("scored", 2, False)
+    result = summarise([reduced, row("p", "cc")], Settings(resamples=20))
+    assert (result["unparsed"]["value"], result["vague"]["value"], result["failed"]) == (1.0, 1.0, 0)
+
+
+def rated(question: str, labels: str, ratings: Sequence[int | None], **subjects: str) -> dict[str, Any]:
+    """A row with the informativeness of its claims, and what the verdicts on some claims' subjects say (c2="other")."""
+    found = stored(question, labels)
+    for verdict, rating in zip(found["verdicts"], ratings, strict=True):
+        verdict["informativeness"] = rating
+    for name, label in subjects.items():
+        found["verdicts"].append({"target": f"claim:{name[1:]}", "aspect": "subject", "label": label})
+    return found
+
+
+def test_claims_about_another_subject_are_true_and_no_answer() -> None:
+    """Of c c c w v: by a judge without a word on subjects, the ratings of 1 tell; of the five S = 3, on the subject 2."""
+    judged = claim_terms(reduce_row(rated("q", "cccwv", [5, 3, 1, 1, 2]), {}), Options())
+    assert (judged["factscore"], judged["correct"]) == ((pytest.approx(0.6), 1), (3, 1))
+    assert judged["factscore_on_subject"] == judged["precision_on_subject"] == (pytest.approx(0.4), 1)
+    assert (judged["correct_on_subject"], judged["off_subject"]) == ((2, 1), (pytest.approx(0.4), 1))
+    excluded = claim_terms(reduce_row(rated("q", "cccwv", [5, 3, 1, 1, 2]), {}), Options(vague="excluded"))
+    assert excluded["precision_on_subject"] == (0.5, 1)
+
+
+def test_a_verdict_on_the_subject_goes_before_the_rating() -> None:
+    """The second claim repeats the first, the third is about somebody else, and nobody could read the fourth."""
+    row = rated("q", "cccv", [5, 1, 1, 1], c1="asked", c2="other")
+    row["verdicts"][3]["evidence"] = [{"unparsed": "form"}]
+    assert reduce_row(row, {}).off_subject == (False, False, True, False)
+
+
+def test_the_life_of_somebody_else_is_correct_and_not_on_the_subject() -> None:
+    known, unknown = rated("known", "cc", [5, 4]), rated("unknown", "cc", [1, 1], c0="other", c1="other")
+    found = summarise([reduce_row(known, {}), reduce_row(unknown, {})], Settings(resamples=20))
+    told = ("factscore", "precision", "factscore_on_subject", "precision_on_subject", "off_subject", "correct_on_subject")
+    assert [found[name]["value"] for name in told] == [1, 1, 0.5, 0.5, 0.5, 1]
+
+
+def test_without_ratings_it_is_not_known_what_claims_are_about() -> None:
+    rows = [row("a", "cc"), reduce_row(rated("b", "cc", [5, None]), {})]
+    found = summarise(rows, Settings(resamples=20))
+    assert found["factscore"]["value"] == 1
+    for name in ("off_subject", "correct_on_subject", "factscore_on_subject", "precision_on_subject"):
+        assert (found[name]["value"], found[name]["reason"]) == (None, "no response has a rating of each of its claims")
 
 
 def test_interval_of_a_share_is_the_binomial_one() -> None:
@@ -255,6 +308,23 @@ def test_one_question_proves_nothing(tmp_path: Path) -> None:
     a, b = file(tmp_path / "a.jsonl", [stored("q", "cc")]), file(tmp_path / "b.jsonl", [stored("q", "ww")])
     found = compare_files(a, b, **FAST)["paired"]["factscore"]
     assert (found["diff"], found["p"]) == (1.0, 1.0)
+
+
+def run(labels: str) -> list[Feedback]:
+    """One response a question, with the outcomes of these letters."""
+    named = {"c": "correct", "u": "uncertain", "i": "incorrect"}
+    asked = [Question(f"q{number}", "?", ("!",)) for number in range(len(labels))]
+    verdicts = [Verdict("outcome", "answer", named[letter]) for letter in labels]
+    return [Feedback(Response(q.id, q, "!"), verdicts=(v,)) for q, v in zip(asked, verdicts, strict=True)]
+
+
+def test_one_paired_test_whether_of_runs_or_of_files() -> None:
+    """However often it is drawn, and with however many seeds, a question alone shows nothing; six alike give 2/2^6."""
+    assert paired_difference([run("c")], [run("i")])["p"] == 1.0
+    assert paired_difference([run("c")] * 3, [run("i")] * 3)["p"] == 1.0
+    assert paired_difference([run("c" * 6)], [run("i" * 6)])["p"] == 2 / 2**6
+    a, b = run("ccuicc"), run("cuiiuc")
+    assert paired_difference([a], [b]) == compare(rows_of(a), rows_of(b), Settings())["paired"]["truthfulness"]
 
 
 def test_a_file_of_refusals_alone_has_rates_of_claims(tmp_path: Path) -> None:
@@ -405,7 +475,7 @@ def test_other_files_are_refused(line: str, tmp_path: Path) -> None:
 
 
 @settings(deadline=None)
-@given(st.lists(st.lists(st.sampled_from(LABELS), max_size=6), min_size=1, max_size=6))
+@given(st.lists(st.lists(st.sampled_from(CLAIM_LABELS), max_size=6), min_size=1, max_size=6))
 def test_shares_stay_shares(responses: list[list[str]]) -> None:
     rows = [
         Row(f"r{i}", f"q{i}", "scored" if labels else "no_claims", tuple(labels), tuple(range(len(labels))))

@@ -138,6 +138,7 @@ def test_what_pays_little_without_having_failed_is_told(tmp_path: Path, cli: Cli
     _, out, err = cli(*command, "--out", tmp_path / "out.jsonl")
     summary = json.loads(out)
     assert (summary["unparsed"], summary["rewards"]["klcf"]["bad_format"]) == (1, 2)
+    assert summary["unjudged"] == {"form": 1} and summary["failed"] == 0
     assert "not in the closed world's grammar: 1 of the claims" in err and "form: klcf 2 of 2 rows" in err
     _, out, err = cli(*command, "--set", "klcf.form=false", "--out", tmp_path / "free.jsonl")
     assert json.loads(out)["rewards"]["klcf"]["bad_format"] == 0 and "paid for a broken" not in err
@@ -333,7 +334,7 @@ BAD: list[tuple[Any, str]] = [
     ({"id": "e", "response": 7, "claims": []}, '"response" is not a text'),
     ({"id": "f", "question": ["q"], "response": "X."}, '"question" is not a text'),
     ({"id": "g", "question": "q", "response": "X.", "passages": [3]}, "passage"),
-    ({"id": "h", "question": "q", "response": "X.", "answers": [3]}, '"answers"'),
+    ({"id": "h", "question": "q", "response": "X.", "answers": [[3]]}, '"answers"'),
     ({"id": "i", "response": "X.", "claims": [{"text": "X", "label": "wrong", "informativeness": 6}]}, "informativeness"),
     ({"id": "j", "response": "X.", "claims": [], "outcome": "right"}, "'right'"),
     ({"id": "k", "response": "X.", "claims": [], "verdicts": [{"target": "claim:3", "label": "wrong"}]}, "claim:3"),

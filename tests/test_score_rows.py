@@ -160,10 +160,10 @@ def test_a_nested_question_is_refused() -> None:
         parse({"id": 1, "question": {"text": "q"}, "response": "r"}, {}, {})
 
 
-@pytest.mark.parametrize("given", [[""], ["Rome", ""], ["  \n"]])
+@pytest.mark.parametrize("given", [[""], ["", " "], ["  \n"]])
 @pytest.mark.parametrize("name", ["answers", "checklist"])
-def test_an_empty_text_in_a_list_is_told(name: str, given: list[str]) -> None:
-    with pytest.raises(Malformed, match=f'"{name}" has an empty text'):
+def test_a_list_of_empty_texts_is_told(name: str, given: list[str]) -> None:
+    with pytest.raises(Malformed, match=f'"{name}" has only empty texts'):
         parse({"id": "a", "question": "Who?", "response": "Ada.", name: given}, {}, {})
     assert parse({"id": "a", "question": "Who?", "response": "Ada.", name: []}, {}, {})  # none is no mistake
 

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.examples import worked_example
+from workbench.failures import unparsed
 from workbench.grade import rescore
 from workbench.recipes import METHODS, method_configs, reward_fns
 from workbench.token_view import as_json, export_html, payload, script, style
@@ -92,6 +93,21 @@ def test_what_is_unplaced_or_failed_says_so():
     assert shown["methods"]["m"]["value"] is None and shown["methods"]["m"]["error"]["kind"] == "unparsed"
 
 
+def test_a_claim_that_nobody_could_read_is_shown_with_the_reason():
+    response = Response("r", Question("q", "?"), "Some words.", offsets=((0, 11),))
+    verdict = unparsed("claim:0", "script", "local")
+    [shown] = payload(Feedback(response, ((0, 11),), (Claim(0, "词。"),), (verdict,)))["claims"]
+    assert (shown["label"], shown["error"], shown["evidence"]) == ("vague", None, [])
+    assert shown["notes"] == ["in another script than the judge reads"]
+
+
+def test_a_claim_about_somebody_else_says_so_and_is_no_further_check():
+    response = Response("r", Question("q", "?"), "Some words.", offsets=((0, 11),))
+    verdicts = (Verdict("claim:0", "fact", "correct", 1.0, 1), Verdict("claim:0", "subject", "other", by="world"))
+    shown = payload(Feedback(response, ((0, 11),), (Claim(0, "Some words."),), verdicts))
+    assert shown["claims"][0]["notes"] == ["about another subject than the question"] and shown["checks"] == []
+
+
 def test_kl_is_the_sampled_tokens_difference():
     response = Response(
         "r", Question("q", "?"), "ab", offsets=((0, 1), (1, 2)), logprobs=(-1.0, -2.0), ref_logprobs=(-1.5, -1.0)
@@ -143,12 +159,11 @@ def test_checks_are_told_in_words():
 
 def test_every_name_has_words(example):
     """A label, a part of a reward or a method that the view has no words for would be shown as the code names it."""
-    from workbench.verify import OUTCOMES
+    from workbench.types import ASPECTS
 
     for method, reward in example.rewards.items():
         assert {*reward.parts, *(event.part for event in reward.events)} <= set(METHODS[method].parts), method
-    labels = {verdict.label for verdict in example.verdicts} | set(OUTCOMES)
-    for name in filter(None, labels):
+    for name in set().union(*ASPECTS.values()):
         assert re.search(rf"\b{name}: \[", script()), name
 
 

@@ -64,7 +64,7 @@ def test_columns_as_data_sets_have_them(tmp_path: Path, checks: Checks) -> None:
     kept = [row.response for row in iter_feedback(tmp_path)]
     assert [response.question.checklist for response in kept] == [("It has none.",), ()]
     assert len({response.question.id for response in kept}) == 2
-    with pytest.raises(WorkbenchError, match='the column "passages" must hold'):
+    with pytest.raises(WorkbenchError, match="a column of the data set cannot be read: a passage is neither"):
         reward(asked[:1], ["0"], answer=[0], passages=[[{"body": "x"}]])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -144,12 +145,22 @@ def test_what_only_speaks_to_the_judge_supports_nothing(verifier: Verifier) -> N
         assert not is_order(claim)
 
 
-def test_another_script_is_a_failure_and_no_verdict(verifier: Verifier) -> None:
-    row = response("桥是绿色的。", ["桥是绿色的。", "Le pont est vert."], (PASSAGE,))
+def test_another_script_is_vague_and_no_way_not_to_be_judged(verifier: Verifier) -> None:
+    row = response("桥是绿色的。", ["桥是绿色的。", "Le pont est vert.", CLAIMS[0]], (PASSAGE,))
     (checked,) = local_facts(verifier)([row])
-    errors = [verdict.error for verdict in checked.verdicts]
-    assert errors[0] is not None and (errors[0].stage, errors[0].kind) == ("verify", "language")
-    assert checked.verdicts[0].p is None and errors[1] is None
+    first, second, third = checked.verdicts
+    assert (first.label, first.p, first.informativeness, first.evidence) == ("vague", 0.0, 1, ({"unparsed": "script"},))
+    assert first.error is second.error is third.error is None and third.label == "correct"
+
+
+def test_of_a_question_in_another_script_the_local_verifier_is_not_the_judge(verifier: Verifier) -> None:
+    """That is no doing of the response: a failure, which names the remedy."""
+    answer, found = response("桥是绿色的。", ["桥是绿色的。", CLAIMS[0]], (PASSAGE,))
+    asked = replace(answer, question=replace(answer.question, text="桥是什么颜色的？"))
+    (checked,) = local_facts(verifier)([(asked, found)])
+    error = checked.verdicts[0].error
+    assert error is not None and (error.stage, error.kind) == ("verify", "language")
+    assert checked.verdicts[1].label == "correct"
 
 
 def test_hedged_sentences_get_hedged_labels(verifier: Verifier) -> None:
@@ -170,7 +181,11 @@ def test_no_passages_is_a_failure_and_search_is_asked_once(verifier: Verifier) -
 
     (checked,) = local_facts(verifier, search, k=3)([row])
     assert asked == [(CLAIMS[:2], 3, [None, None])]
-    assert checked.verdicts[0].label == "correct" and checked.verdicts[1].error is not None
+    assert checked.verdicts[0].label == "correct"
+    unfound = checked.verdicts[1]  # no page was asked for by its title: the claim shares no word with any
+    assert (unfound.label, unfound.p, unfound.evidence, unfound.error) == ("vague", 0.0, ({"unfound": "words"},), None)
+    (strict,) = local_facts(verifier, search, unsupported="wrong")([row])
+    assert strict.verdicts[1].label == "wrong"
 
     def broken(queries: Any, k: int, titles: Any = None) -> list[list[Passage]]:
         raise OSError("disk full")

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from workbench.judge import elements
+from workbench.knowledge import from_passages
 from workbench.types import Checked, Claim, Claims, Cost, Failure, Passage, Prompt, Question, Reply, Response, Verdict, Verify
 from workbench.verify import checklist, claim_checklist, facts, judged_outcome, reasoning
 from workbench.verify.evidence import cite
@@ -127,6 +128,18 @@ def test_search_is_asked_once_for_the_claims_of_all_rows_with_their_titles() -> 
     assert error is not None and (error.stage, error.kind) == ("retrieve", "no_passages")
     assert first.verdicts[1].informativeness == 4  # it was rated all the same
     assert labels(second, "fact") == labels(third, "fact") == ["correct"]
+
+
+def test_a_claim_that_shares_no_word_with_any_page_is_vague_and_no_failure() -> None:
+    """Gibberish, or another script, finds nothing in a store: it is the claim's own doing, and not a way not to be paid."""
+    judge = Scripted(truth)
+    search = from_passages([PASSAGE]).search
+    row = (response("x", Question("untitled", "?")), Claims(((0, 1),), (Claim(0, "Paris"), Claim(1, "zibble glorbs"))))
+    [checked] = one(facts(judge, search), row)
+    assert labels(checked, "fact") == ["correct", "vague"]
+    unfound = checked.verdicts[1]
+    assert (unfound.p, unfound.evidence, unfound.by, unfound.error) == (0.0, ({"unfound": "words"},), "rule", None)
+    assert [prompt.task for prompt in judge.batches[0]] == ["verify", "inform"]
 
 
 def test_without_passages_and_store_a_claim_is_not_asked_about() -> None:

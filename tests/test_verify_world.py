@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from workbench.extract import world as world_claims
+from workbench.grade import grade
 from workbench.types import Claim, Claims, Failure, Question, Response
 from workbench.verify.world import (
     world_checklist,
@@ -63,7 +64,19 @@ def ratings(world: World, question: Question, text: str) -> list[int | None]:
     response = Response("r", question, text)
     [found] = world_claims(world)([response])
     [checked] = world_facts(world)([(response, found)])
-    return [verdict.informativeness for verdict in checked.verdicts]
+    return [verdict.informativeness for verdict in checked.verdicts if verdict.aspect == "fact"]
+
+
+def subjects(world: World, question: Question, text: str) -> list[str | None]:
+    """By claim, what its "subject" verdict says; None without one."""
+    response = Response("r", question, text)
+    [row] = grade([world_facts(world)], {}, world_claims(world))([response])
+    found = [row.verdict(f"claim:{claim.id}", "subject") for claim in row.claims]
+    assert [v is not None for v in found] == [
+        fact.informativeness == 1 and not fact.evidence[0].get("unparsed")
+        for claim in row.claims if (fact := row.verdict(f"claim:{claim.id}", "fact"))
+    ]  # fmt: skip
+    return [verdict.label if verdict else None for verdict in found]
 
 
 def one(world: World, kind: str) -> Question:
@@ -93,6 +106,16 @@ def test_a_claim_about_somebody_else_is_of_no_use(world: World, biography: Quest
     assert ratings(world, biography, text) == [5, 1]
     assert ratings(world, replace(biography, title=""), text) == [5, 1]  # then its text says whom it is about
     assert ratings(world, Question("q", "What can you tell me?"), text) == [5, 5]  # about whom is not known
+
+
+def test_why_a_claim_is_of_no_use_is_said_exactly(world: World, biography: Question) -> None:
+    """What is repeated about the one asked for is not about somebody else, and what is repeated about somebody else is; what
+    cannot be read is about nobody. The world says so of these alone."""
+    stranger = next(f.subject for f in world.facts if f.relation == "profession" and f.subject != biography.title)
+    own, others = stated(world, biography.title, "profession"), stated(world, stranger, "profession")
+    text = f"{own} {others} {own} {others} Rubbish is here."
+    assert ratings(world, biography, text) == [5, 1, 1, 1]
+    assert subjects(world, biography, text) == [None, "other", "asked", "other", None]
 
 
 @pytest.mark.parametrize("kind", ["long_form", "comparison"])
@@ -142,6 +165,17 @@ def test_claims_keep_their_ids_and_those_judged_in_extraction_are_left_alone(wor
     told = {verdict.target for verdict in checked.verdicts}
     assert given and not given & told
     assert given | told == {f"claim:{claim.id}" for claim in found.claims}
+
+
+def test_a_claim_that_cannot_be_read_is_a_verdict_whoever_read_the_response(world: World, biography: Question) -> None:
+    """Also where another extractor than the world's has read it, which gives no verdicts."""
+    claims = (Claim(0, "Glorbs zibble the mumps."), Claim(1, stated(world, biography.title, "born_in")), Claim(2, "Who?"))
+    response = Response("r", biography, "x")
+    verdicts = world_facts(world)([(response, Claims(((0, 1),), claims))])[0].verdicts
+    assert [(v.label, v.error) for v in verdicts] == [("vague", None), ("correct", None), ("vague", None)]
+    assert (verdicts[0].p, verdicts[0].informativeness, verdicts[0].evidence) == (0.0, 1, ({"unparsed": "form"},))
+    against = world_claim_checklist(world)([(response, Claims(((0, 1),), claims))])[0].verdicts
+    assert [(v.label, v.error) for v in against] == [("missing", None), ("consistent", None), ("missing", None)]
 
 
 def test_a_claim_about_another_world_is_a_failure(world: World) -> None:
@@ -212,6 +246,7 @@ def test_claims_against_the_checklist(world: World, biography: Question) -> None
         ("{true}", "good"),
         ("Hmm, let me think. {true}", "good"),
         ("{true} {vague}", "good"),
+        ("{true} {unreadable}", "good"),
         ("{false}", "poor"),
         ("{true} {false}", "poor"),
         ("{true} {made_up}", "poor"),
@@ -220,7 +255,9 @@ def test_claims_against_the_checklist(world: World, biography: Question) -> None
         ("Hmm, let me think.", "poor"),
         ("I shall now think about this with great care.", "poor"),
         ("{vague}", "poor"),
+        ("{unreadable}", "poor"),
         ("{beside}", "poor"),  # true of somebody else
+        ("{beside} {unreadable}", "poor"),
     ],
 )
 def test_reasoning_is_good_if_it_claims_what_is_true_of_the_question_and_nothing_wrong(
@@ -230,6 +267,7 @@ def test_reasoning_is_good_if_it_claims_what_is_true_of_the_question_and_nothing
     other_person = next(q.title for q in world.questions("test", ["biography"]) if q.title != biography.title)
     told = {
         "true": true, "false": false, "vague": vague, "made_up": f"{biography.title} was born in Atlantis",
+        "unreadable": "Glorbs zibble the mumps",
         "beside": f"{other_person} is a {world.by[other_person]['profession'].object}",
     }  # fmt: skip
     thought = thought.format(**{name: f"{sentence}." for name, sentence in told.items()})

@@ -4,6 +4,8 @@ A row has *failed* if at least one Failure is recorded on it: of its extraction,
 What the input gives nothing for is recorded in the same form and is no failure: such a row merely has *no gold answer*, no
 checklist, or no verdict that a reward asks for. A row is *not judged* if nobody has read it for claims or given a verdict.
 
+What a response itself causes is neither: a claim that its judge cannot read has a verdict, with the reason among its evidence.
+
 One meaning of `max_failed`, too: the share of responses without a reward, of those graded together so far (of a step in
 training, of a call in `trl_reward`, of a file in `score`), above which whoever asked for them stops.
 
@@ -15,19 +17,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from workbench.types import WorkbenchError
+from workbench.types import LACKING, UNFOUND, UNPARSED, USELESS, Verdict, WorkbenchError
 
-LACKING = {
-    "no_gold": "no gold answer",
-    "no_checklist": "no checklist",
-    "no_verdict": "no verdict that the reward asks for",
-    "no_informativeness": "no informativeness",
-    "no_tokens": "no tokens",
-    "no_terms": "no term of the reward",
-    "not_extracted": "not read for claims",
-    "not_logged": "no number logged",
-    "not_asked": "not asked for",
-}
+
+def unparsed(target: str, reason: str, by: str, label: str = "vague") -> Verdict:
+    """The verdict on a claim that its judge cannot read, for one of `REASONS`: it is of no use and, as nothing says that it is
+    true, P(true) is 0. So no method pays more for it than for saying nothing."""
+    return Verdict(target, "fact", label, 0.0, USELESS, ({UNPARSED: reason},), by)
+
+
+def unjudged(verdict: Mapping[str, Any]) -> dict[str, str]:
+    """Why nobody compared a claim with anything: `{UNPARSED or UNFOUND: reason}` of its stored verdict, else nothing."""
+    items = verdict.get("evidence") or ()
+    known = [item for item in items if isinstance(item, Mapping)] if isinstance(items, (list, tuple)) else []
+    return {key: str(item[key]) for item in known for key in (UNPARSED, UNFOUND) if key in item}
 
 
 class TooManyFailures(WorkbenchError):

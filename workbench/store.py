@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,17 @@ from workbench.types import Feedback, Passage, Question, WorkbenchError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["PASSAGES", "QUESTIONS", "ROLLOUTS", "Store", "append_feedback", "iter_feedback", "read_questions", "table"]
+__all__ = [
+    "PASSAGES",
+    "QUESTIONS",
+    "ROLLOUTS",
+    "Store",
+    "append_feedback",
+    "iter_feedback",
+    "read_passages",
+    "read_questions",
+    "table",
+]
 
 ROLLOUTS, QUESTIONS, PASSAGES = "rollouts.jsonl", "questions.jsonl", "passages.jsonl"
 FIELDS = {QUESTIONS: {"id", "text", "answers", "passages"}, PASSAGES: {"id", "title", "text"}}  # of their rows, at the least
@@ -145,8 +156,16 @@ def read_questions(folder: Path | str) -> dict[str, Question]:
     """The questions recorded in `folder` by id, with their passages."""
     folder = Path(folder)
     check_folder(folder)
-    passages = {row["id"]: row for row in iter_rows(folder / PASSAGES)} if (folder / PASSAGES).exists() else {}
+    passages = read_passages(folder)
     return {row["id"]: question_from_row(row, passages) for row in iter_rows(folder / QUESTIONS)}
+
+
+def read_passages(folder: Path | str) -> dict[str, Passage]:
+    """The passages recorded in `folder` by id: those of the questions, and those that were retrieved for claims."""
+    path = Path(folder) / PASSAGES
+    _check_ours(path)
+    rows = iter_rows(path) if path.exists() else ()
+    return {row["id"]: Passage(row["id"], row["title"], row["text"]) for row in rows}
 
 
 def question_key(question: Question) -> int:
@@ -266,8 +285,8 @@ def _question_row(question: Question) -> dict[str, Any]:
     }
 
 
-def question_from_row(row: Mapping[str, Any], passages: Mapping[str, Mapping[str, Any]]) -> Question:
+def question_from_row(row: Mapping[str, Any], passages: Mapping[str, Passage]) -> Question:
     """A stored question; `passages` are the stored ones, by id."""
-    found = tuple(Passage(**passages[item["id"]], score=item["score"]) for item in row["passages"])
+    found = tuple(replace(passages[item["id"]], score=item["score"]) for item in row["passages"])
     lists = {name: tuple(row[name]) for name in ("answers", "checklist")}
     return Question(**{**row, **lists, "passages": found})

@@ -13,13 +13,14 @@ from workbench.bench import bench as bench_of
 from workbench.checks import Checks
 from workbench.config import override
 from workbench.credit.tokens import words
+from workbench.data.record import question_of
 from workbench.failures import TooManyFailures, too_many
 from workbench.generate import as_response
 from workbench.recipes import METHODS, configure_method
 from workbench.store import append_feedback
 from workbench.train.record import reason, reward_of
 from workbench.train.trl_adapter import grouped, named
-from workbench.types import Feedback, Grade, Passage, Question, Response, WorkbenchError
+from workbench.types import Feedback, Grade, Question, Response, WorkbenchError
 
 COLUMNS = ("id", "question", "answers", "answer", "title", "passages", "checklist", "kind")
 
@@ -90,30 +91,11 @@ def _questions(prompts: Sequence[Any], columns: Mapping[str, Any]) -> list[Quest
 def _question(prompt: Any, row: Mapping[str, Any]) -> Question:
     row = {name: value for name, value in row.items() if value is not None}
     text = row.get("question") or (prompt if isinstance(prompt, str) else _last(prompt, "user"))
-    return Question(
-        id=str(row["id"]) if "id" in row else _digest([text, {name: row[name] for name in row if name != "question"}]),
-        text=text,
-        answers=tuple(map(str, _listed(row.get("answers")) or _listed(row.get("answer")))),
-        title=row.get("title") or "",
-        passages=tuple(map(_passage, _listed(row.get("passages")))),
-        checklist=tuple(_listed(row.get("checklist"))),
-        kind=row.get("kind") or "single",
-    )
-
-
-def _listed(given: Any) -> Sequence[Any]:
-    """What a column holds for a row, as a list: of one where it is not a list; nothing for None and the empty text."""
-    if given is None or given == "":
-        return ()
-    return (given,) if isinstance(given, str | int | float | Mapping) else given
-
-
-def _passage(given: Any) -> Passage:
-    row = {"text": given} if isinstance(given, str) else given
-    if not isinstance(row, Mapping) or not isinstance(row.get("text"), str):
-        raise WorkbenchError('the column "passages" must hold texts or {title, text}: rename it, or mend the data set')
-    title, text = row.get("title") or "", row["text"]
-    return Passage(str(row.get("id") or _digest([title, text])), title, text)
+    identity = str(row["id"]) if "id" in row else _digest([text, {name: row[name] for name in row if name != "question"}])
+    try:
+        return question_of(row, identity, text)
+    except ValueError as error:
+        raise WorkbenchError(f"a column of the data set cannot be read: {error}: rename it, or mend the data set") from error
 
 
 def _digest(value: Any) -> str:

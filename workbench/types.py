@@ -8,6 +8,73 @@ from typing import Any
 
 SCHEMA = 1
 
+# What checks may say. Labels, aspects and kinds of failure are declared here alone; other modules import them.
+SUPPORTED = ("correct", "hedged_correct")
+REFUTED = ("hedged_wrong", "wrong")
+CLAIM_LABELS = (*SUPPORTED, "vague", *REFUTED)  # from true to false
+OUTCOMES = ("correct", "uncertain", "incorrect")
+ITEM_LABELS = ("consistent", "contradictory", "missing")
+REASONING = ("good", "poor")
+KNOWLEDGE = ("known", "unknown")
+SUBJECTS = ("asked", "other")  # what a claim is about: what the question asks about, or something else
+PREFERENCES = ("first", "second", "tie")
+SECTIONS = ("think", "answer", "body")
+USELESS = 1  # the lowest informativeness: repeated, or about nothing that was asked
+
+# The labels of each aspect; none where a verdict is a probability alone.
+ASPECTS: Mapping[str, tuple[str, ...]] = {
+    "fact": CLAIM_LABELS,  # of a claim, with how informative it is
+    "subject": SUBJECTS,  # of a claim that is of no use, where the judge can tell why
+    "truth": (),  # of a claim, by a truthfulness model
+    "answer": OUTCOMES,  # of the outcome
+    "checklist": ITEM_LABELS,  # of an item, or of a claim against the whole checklist
+    "reasoning": REASONING,
+    "factuality": (),  # of a segment or of the response, by a reward model
+    "baseline": (),  # of the response: the mean factuality of the reference's own segments
+    "general": (),  # of the response, by a preference model
+    "out_of_knowledge": KNOWLEDGE,  # of the response: whether the policy can be expected to know the answer
+    "informativeness": (),  # of the response, only where the rating of its claims failed
+}
+
+# Why a claim is vague, or wrong, though nobody compared it with anything: keys of an item of its verdict's evidence, with
+# one of `REASONS`. What a response itself causes is such a verdict and no failure, or to write so would escape the judge.
+UNPARSED = "unparsed"  # its judge cannot read it
+UNFOUND = "unfound"  # nothing was found to compare it with
+REASONS: Mapping[str, str] = {
+    "form": "words in no form of a statement about the closed world",
+    "subject": "about a name that nobody bears in the closed world",
+    "object": "with a value that nothing has in the closed world",
+    "pronoun": "with a pronoun for nobody",
+    "script": "in another script than the judge reads",
+    "words": "no passage shares a word with it",
+}
+
+# What an input gives nothing for is recorded as a failure is and is none: its kinds, in words.
+LACKING: Mapping[str, str] = {
+    "no_gold": "no gold answer",
+    "no_checklist": "no checklist",
+    "no_verdict": "no verdict that the reward asks for",
+    "no_informativeness": "no informativeness",
+    "no_tokens": "no tokens",
+    "no_terms": "no term of the reward",
+    "not_extracted": "not read for claims",
+    "not_logged": "no number logged",
+    "not_asked": "not asked for",
+}
+# The kinds of failure by stage: what a judge, a network or a disk causes, or data that cannot be.
+FAILURES: Mapping[str, tuple[str, ...]] = {
+    "judge": (
+        "timeout", "connection", "server", "rate_limit", "auth", "not_found", "refused", "broken", "empty", "truncated",
+        "too_long", "budget", "stopped", "dry_run",
+    ),
+    "parse": (
+        "empty", "too_long", "not_json", "not_line", "extra_text", "keys", "type", "length", "label", "blank", "characters",
+    ),
+    "retrieve": ("no_passages", "search"),
+    "verify": ("unparsed", "language", "not_finite"),
+    "reward": ("undeclared_label", "not_a_probability", "bad_claims"),
+}  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Failure:

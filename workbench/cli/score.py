@@ -23,7 +23,7 @@ from workbench.cli.frame import (
     text,
 )
 from workbench.recipes import METHODS
-from workbench.types import WorkbenchError
+from workbench.types import REASONS, WorkbenchError
 
 _FIELDS = (
     "id", "question", "question_id", "response", "answers", "title", "passages", "checklist", "group", "sample", "step",
@@ -200,11 +200,16 @@ def _explain(summary: Mapping[str, Any], max_failed: float) -> None:
     counts: Mapping[str, int] = summary.get("failures", {})
     for kind in sorted(counts, key=lambda kind: -counts[kind])[:KINDS]:
         complain(f"{counts[kind]} × {kind}: {summary['reasons'][kind][:400]}")
-    if unparsed := summary.get("unparsed"):
+    unjudged: Mapping[str, int] = summary.get("unjudged", {})
+    if unparsed := summary.get("unparsed", 0) - unjudged.get("script", 0):
         complain(
             f"not in the closed world's grammar: {unparsed} of the claims, in their own words and vague or wrong; "
             "text that is not about this world needs --judge local or a URL"
         )
+    if foreign := unjudged.get("script"):
+        complain(f"{REASONS['script']}: {foreign} of the claims, which are vague; another judge is named by --judge URL")
+    if unfound := unjudged.get("words"):
+        complain(f"{REASONS['words']}: {unfound} of the claims, which are vague")
     paid: Mapping[str, Any] = summary.get("rewards", {})
     if bad_format := {name: cell["bad_format"] for name, cell in paid.items() if cell.get("bad_format")}:
         complain(

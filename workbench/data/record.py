@@ -1,4 +1,5 @@
-"""What the readers share: lists that come as strings, passages in their several shapes, and the plain schema."""
+"""The one reader of questions and of passages, in whatever shape a row has them: for data sets, for `workbench score`, for
+indexes and for other trainers' scripts; and what the readers of data sets share."""
 
 from __future__ import annotations
 
@@ -47,29 +48,75 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
-def passage(text: str, title: str = "") -> Passage:
-    """A passage whose id follows from its title and text, so that one that occurs twice is stored once."""
-    name = digest(f"{title}\n{text}")[:16]
-    return Passage(f"p-{name}", title.strip(), text.strip())
+def passage_id(title: str, text: str) -> str:
+    """A passage's id where it has none of its own, or one that may be that of a single row: equal only where both are."""
+    return f"p-{digest(json.dumps([title, text]))[:12]}"
+
+
+def passage(given: Any, title: str = "") -> Passage:
+    """A passage given as a text or as an object `{title?, text}` (or `content`). Its id follows from what it says, whatever
+    `id` it has: those of rows are often 0, 1, 2 in each of them."""
+    if isinstance(given, Mapping):
+        given, title = given.get("text", given.get("content")), given.get("title") or ""
+    if not isinstance(given, str) or not isinstance(title, str | int):
+        raise ValueError('a passage is neither a text nor {"title", "text"}')
+    title, text = str(title).strip(), given.strip()
+    return Passage(passage_id(title, text), title, text)
 
 
 def passages(value: Any) -> tuple[Passage, ...]:
-    """Passages given as texts or as objects `{title?, text}` (or `content`); a passage that is there twice is kept once."""
+    """A list of passages, one alone, or a list written as text; a passage that is there twice is kept once."""
     if value is None or value == "":
         return ()
     if isinstance(value, str):
-        value = json.loads(value) if value.lstrip().startswith("[") else [value]
-    if not isinstance(value, Iterable) or isinstance(value, Mapping):
-        raise ValueError(f"passages: expected a list of texts or of objects with a text, found {type(value).__name__}")
-    found = []
-    for item in value:
-        if isinstance(item, Mapping):
-            text = item["text"] if "text" in item else item["content"]
-            made = passage(str(text), str(item.get("title") or ""))
-            found.append(made if not item.get("id") else Passage(str(item["id"]), made.title, made.text))
-        else:
-            found.append(passage(str(item)))
-    return tuple({p.id: p for p in found}.values())
+        value = _written(value)
+    if isinstance(value, str | Mapping):
+        value = [value]
+    if not isinstance(value, Iterable):
+        raise ValueError('"passages" is not a list')
+    return tuple({found.id: found for found in map(passage, value)}.values())
+
+
+def _written(text: str) -> Any:
+    """The list that a text is in JSON, or the text."""
+    try:
+        found = json.loads(text) if text.lstrip().startswith("[") else text
+    except (ValueError, RecursionError):
+        return text
+    return found if isinstance(found, list) else text
+
+
+def question_of(record: Mapping[str, Any], identity: str, text: Any) -> Question:
+    """The question of a row in the workbench's own schema: `{answers?, title?, passages?, checklist?, kind?}`.
+
+    `answer` does for `answers`, a text for a list; titles in a list are joined by ";". Fields of another name stay behind.
+
+    Raises:
+        ValueError: a field that is not what it has to be; it is named.
+    """
+    kind = record.get("kind") or "single"
+    if not isinstance(text, str) or not isinstance(kind, str):
+        raise ValueError(f'"{"kind" if isinstance(text, str) else "question"}" is not a text')
+    return Question(
+        id=identity,
+        text=text.strip(),
+        answers=_texts(record, "answers") or _texts(record, "answer"),
+        title=";".join(_texts(record, "title")),
+        passages=passages(record.get("passages")),
+        checklist=_texts(record, "checklist"),
+        kind=kind,
+    )
+
+
+def _texts(record: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    given = record.get(name)
+    try:
+        texts = strings(given)
+    except ValueError as error:
+        raise ValueError(f'"{name}": {error}') from error
+    if isinstance(given, (list, tuple)) and given and not texts:
+        raise ValueError(f'"{name}" has only empty texts: leave out "{name}" where there are none')
+    return texts
 
 
 def answered(
@@ -95,22 +142,6 @@ def answered(
 
 
 def plain(record: Mapping[str, Any]) -> list[Question]:
-    """The workbench's own schema: `{question, id?, answers?, title?, passages?, checklist?, kind?}`.
-
-    `answer` does for `answers`, a text for a list; titles in a list are joined by ";". Fields of another name stay behind.
-    """
-    if not isinstance(record["question"], str):
-        raise ValueError("'question' must be a text")
-    answers = strings(record["answers"] if record.get("answers") is not None else record.get("answer"))
-    title = record.get("title")
-    return [
-        Question(
-            id=str(record["id"]) if record.get("id") not in (None, "") else "",
-            text=record["question"].strip(),
-            answers=answers,
-            title=";".join(strings(title)),
-            passages=passages(record.get("passages")),
-            checklist=strings(record.get("checklist")),
-            kind=str(record.get("kind") or "single"),
-        )
-    ]
+    """The workbench's own schema: `{question, id?, …}`, see `question_of`."""
+    name = record.get("id")
+    return [question_of(record, "" if name is None else str(name), record["question"])]

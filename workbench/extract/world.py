@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from workbench.answers import final_answer, is_invalid
 from workbench.extract.sections import section_at, sections
 from workbench.extract.sentences import sentences
+from workbench.failures import unparsed
 from workbench.types import Claim, Claims, Extract, Question, Response, Verdict
 
 if TYPE_CHECKING:
@@ -20,14 +21,12 @@ if TYPE_CHECKING:
 
 # What a sentence is worth that the grammar cannot read: an object or a subject that does not exist makes it false; words in no
 # form of a statement, or a pronoun for nobody, tell nothing.
-_BROKEN: Mapping[str, tuple[str, float | None]] = {
-    "object": ("wrong", 0.0), "subject": ("wrong", 0.0), "form": ("vague", None), "pronoun": ("vague", None),
-}  # fmt: skip
+_BROKEN: Mapping[str, str] = {"object": "wrong", "subject": "wrong", "form": "vague", "pronoun": "vague"}
 
 _AROUND = " .!*"  # of an answer: not part of it
 
 
-def world(world: World, strict: bool = False) -> Extract:
+def world(world: World) -> Extract:
     """Claims by the world's parser: each fact that a sentence states, as one plain English sentence with the subject's name.
 
     A bare value that answers a question of the world ("Vetra.") is the claim that it is the answer. Questions, refusals,
@@ -38,15 +37,15 @@ def world(world: World, strict: bool = False) -> Extract:
     claim in its own words *(ours)*. Its verdict comes with it: `wrong` where the subject or the object does not exist (in a
     closed world nothing is true of it), else `vague`; in both cases the least informative. So it costs the response a little,
     more than a refusal, and spoils no other claim. Only if the response is not about this world (its question names no entity
-    and none of its sentences is read) there is no such verdict, and the world as a judge fails the claim. With `strict` it
-    does so always, and a row with one unreadable sentence has no rewards of its claims.
+    and none of its sentences is read) there is no such verdict, and the world as a judge fails the claim: it is not the one to
+    ask.
     """
     from workbench.world.parser import Parser
 
     parser, facts = Parser(world), {fact.id: fact for fact in world.facts}
 
     def extract(responses: Sequence[Response]) -> list[Claims]:
-        return [_extract(response, parser, facts, world.names.l2, strict) for response in responses]
+        return [_extract(response, parser, facts, world.names.l2) for response in responses]
 
     return extract
 
@@ -61,7 +60,7 @@ def topic_of(parser: Parser, question: Question) -> str | None:
     return next((parser.names[phrase] for phrase in phrases if phrase in parser.names), None)
 
 
-def _extract(response: Response, parser: Parser, facts: Mapping[str, Fact], l2: Mapping[str, str], strict: bool) -> Claims:
+def _extract(response: Response, parser: Parser, facts: Mapping[str, Fact], l2: Mapping[str, str]) -> Claims:
     from workbench.extract.statements import vouches
 
     text, topic = response.text, topic_of(parser, response.question)
@@ -79,25 +78,25 @@ def _extract(response: Response, parser: Parser, facts: Mapping[str, Fact], l2: 
     for claim, following in zip_longest(parse.claims, parse.claims[1:]):
         more = following is not None and following.sentence == claim.sentence  # two facts in one sentence
         add(claim.statement, claim.span, _object_end(claim, text, l2) if more else _end(text, claim.span))
-    for broken in parse.unparsed:
-        said = text[slice(*broken.span)]
+    for unread in parse.unparsed:
+        said = text[slice(*unread.span)]
         if is_invalid(said) or vouches(said):
             continue
         answered = _as_answer(said, response.question, final, parser, facts)
         if answered != "":
-            add(answered or said, broken.span, _end(text, broken.span), None if answered else broken.reason)
+            add(answered or said, unread.span, _end(text, unread.span), None if answered else unread.reason)
     if year:
         add(year[1], year[0], _end(text, year[0]))
     drafts.sort(key=lambda draft: (draft[0].sentence, draft[0].end))
     claims = tuple(replace(claim, id=number) for number, (claim, _) in enumerate(drafts))
-    judged = not strict and (topic is not None or bool(parse.claims))
-    verdicts = (_broken(number, reason) for number, (_, reason) in enumerate(drafts) if reason and judged)
+    judged = topic is not None or bool(parse.claims)
+    verdicts = (broken(f"claim:{number}", reason) for number, (_, reason) in enumerate(drafts) if reason and judged)
     return Claims(tuple(spans), claims, tuple(verdicts))
 
 
-def _broken(number: int, reason: str) -> Verdict:
-    label, p = _BROKEN[reason]
-    return Verdict(f"claim:{number}", "fact", label, p, 1, ({"unparsed": reason},), "world")
+def broken(target: str, reason: str) -> Verdict:
+    """The world's verdict on a claim that its grammar cannot read."""
+    return unparsed(target, reason, "world", _BROKEN[reason])
 
 
 def _end(text: str, span: tuple[int, int]) -> int:

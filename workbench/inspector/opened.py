@@ -95,8 +95,18 @@ def open_row(runs: Runs, name: str, row: str, method: str | None = None) -> Open
     if method and method not in known:
         raise WorkbenchError(f"no method '{method[:40]}': choose one of {', '.join(known)}")
     first = method or next((one for one in feedback.rewards if not is_logged(one)), None)
-    link = "?" + urlencode({"run": name, "id": row}, errors="replace")
-    return Opened(rows[0], tuple(rows[1:]), f"{name} · {row}", configs, link, first, ratios, name)
+    link, lookup = "?" + urlencode({"run": name, "id": row}, errors="replace"), stored_evidence(runs, name)
+    return Opened(rows[0], tuple(rows[1:]), f"{name} · {row}", configs, link, first, ratios, name, lookup)
+
+
+def stored_evidence(runs: Runs, name: str) -> Lookup:
+    """The text of what was retrieved for a claim, which stands beside the rows; they refer to it by id."""
+
+    def lookup(item: Mapping[str, Any]) -> tuple[str, str] | None:
+        passage = runs.passage(name, str(item.get("passage")))
+        return (passage.title or passage.id, passage.text) if passage else None
+
+    return lookup
 
 
 def configs_of(runs: Runs, name: str) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from workbench.inspector.growing import Growing, line_at
 from workbench.jsonl import iter_rows
 from workbench.score.record import settings_path
 from workbench.store import PASSAGES, QUESTIONS, ROLLOUTS, check_inside, leads_out, question_from_row
-from workbench.types import Feedback, Question, WorkbenchError
+from workbench.types import Feedback, Passage, Question, WorkbenchError
 
 DEPTH = 3  # how deep below the runs folder a run may lie
 LONGEST, NAMED = 1000, 80  # characters of a run's name that is looked for, and of one that is shown in a message
@@ -136,8 +136,13 @@ class Runs:
         row = self._stored(folder / QUESTIONS, asked)
         if row is None:
             return Question(asked, "")
-        passages = {item["id"]: self._stored(folder / PASSAGES, item["id"]) for item in row["passages"]}
-        return question_from_row(row, passages)
+        stored = {item["id"]: self.passage(name, item["id"]) for item in row["passages"]}
+        return question_from_row(row, {key: passage for key, passage in stored.items() if passage})
+
+    def passage(self, name: str, asked: str) -> Passage | None:
+        """A passage of the run's questions, or one that was retrieved for a claim, by its id."""
+        row = self._stored(self.folder(name) / PASSAGES, asked)
+        return None if row is None else Passage(row["id"], row["title"], row["text"])
 
     def metrics(self, name: str) -> list[dict[str, Any]]:
         """The rows of metrics.jsonl; none where the run was not trained."""

@@ -6,20 +6,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from workbench.failures import unjudged
 from workbench.inspector.controls import controls
 from workbench.inspector.opened import Opened, pay, recall
 from workbench.inspector.parts import answered
 from workbench.inspector.runs import Runs
-from workbench.types import Feedback, Verdict, WorkbenchError
+from workbench.types import CLAIM_LABELS, Feedback, Verdict, WorkbenchError
+from workbench.world.oracle import P_TRUE
 
 ANNOTATIONS = "annotations"  # the folder, below the runs folder, that edited labels are kept in
-LABELS = {
-    "correct": 1.0,
-    "hedged_correct": 1.0,
-    "vague": None,
-    "hedged_wrong": 0.0,
-    "wrong": 0.0,
-}  # label -> p, as the world has it
 
 
 def changed(configs: Mapping[str, Any], settings: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, Any], list[str]]:
@@ -69,12 +64,15 @@ def relabelled(feedback: Feedback, edits: Mapping[str, Mapping[str, Any]]) -> Fe
         place = next((n for n, v in enumerate(verdicts) if v.target == target and v.aspect == "fact"), None)
         old = Verdict(target, "fact") if place is None else verdicts[place]
         label, rating = edit.get("label", old.label), edit.get("informativeness", old.informativeness)
-        if label not in LABELS or rating not in (None, 1, 2, 3, 4, 5):
+        if label not in CLAIM_LABELS or rating not in (None, 1, 2, 3, 4, 5):
             raise WorkbenchError(
-                f"'{label}' with informativeness {rating} is no verdict: choose one of {', '.join(LABELS)}, and 1 to 5"
+                f"'{label}' with informativeness {rating} is no verdict: choose one of {', '.join(CLAIM_LABELS)}, and 1 to 5"
             )
-        new = replace(old, label=label, p=LABELS[label], informativeness=rating, by="annotation", error=None)
+        evidence = tuple(item for item in old.evidence if not unjudged({"evidence": (item,)}))  # this person could read it
+        new = Verdict(target, "fact", label, P_TRUE[label], rating, evidence, "annotation")
         verdicts = [*verdicts, new] if place is None else [*verdicts[:place], new, *verdicts[place + 1 :]]
+        if rating != old.informativeness:  # of no use for a reason that holds no more
+            verdicts = [verdict for verdict in verdicts if (verdict.target, verdict.aspect) != (target, "subject")]
     return replace(feedback, verdicts=tuple(verdicts))
 
 

@@ -8,15 +8,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from workbench.judge.prompts import TASKS, count, with_reply
-from workbench.types import Failure, Prompt, WorkbenchError
+from workbench.types import CLAIM_LABELS, ITEM_LABELS, OUTCOMES, PREFERENCES, REASONING, Failure, Prompt, WorkbenchError
 
 LABELS = {
-    "single_pass": ("correct", "hedged_correct", "vague", "hedged_wrong", "wrong"),
-    "verify": ("correct", "vague", "wrong"),
-    "outcome": ("correct", "uncertain", "incorrect"),
-    "checklist": ("consistent", "contradictory", "missing"),
-    "reasoning": ("good", "poor"),
-    "prefer": ("first", "second", "tie"),
+    "single_pass": CLAIM_LABELS,
+    "verify": ("correct", "vague", "wrong"),  # whether a claim is hedged is told by its words
+    "outcome": OUTCOMES,
+    "checklist": ITEM_LABELS,
+    "reasoning": REASONING,
+    "prefer": PREFERENCES,
 }
 RATINGS = range(1, 6)
 LONGEST = 200_000  # characters; no honest reply comes near

@@ -24,7 +24,7 @@ from workbench.jsonl import taken_back, write_json
 from workbench.knowledge.chunk import split_page
 from workbench.knowledge.encoder import encoder_name, load_encoder
 from workbench.knowledge.index import CARD, ROOT, SCHEMA, TABLE, build_command, connect, place_new, read_card
-from workbench.knowledge.sources import Page, Source, content_id, open_source
+from workbench.knowledge.sources import Page, Source, open_source
 from workbench.knowledge.words import hidden_words, title_key
 from workbench.types import WorkbenchError
 
@@ -245,7 +245,7 @@ class _State:
 
     def _kind(self, page: Page) -> str:
         """How a page counts."""
-        content, name = _hash(f"content {content_id(page.title, page.text)}"), _hash(f"id {page.id}")
+        content, name = _hash(f"content {page.title}\n{page.text}"), _hash(f"id {page.id}")
         if not page.text.strip():
             return "empty"
         if self._seen(content):

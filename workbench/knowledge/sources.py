@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
+from workbench.data.record import passage_id
 from workbench.jsonl import check_text, unique_keys
 from workbench.knowledge.words import clean
 from workbench.types import WorkbenchError
@@ -76,11 +77,7 @@ def page_of(row: Mapping[str, Any]) -> Page | str:
     if isinstance(name, (dict, list, bool, float)):
         return "'id' is neither a string nor a whole number"
     text, title = clean(text or ""), clean(title or "")
-    return Page(content_id(title, text) if name in (None, "") else clean(str(name)), title, text)
-
-
-def content_id(title: str, text: str) -> str:
-    return hashlib.blake2b(f"{title}\n{text}".encode(), digest_size=8).hexdigest()
+    return Page(passage_id(title, text) if name in (None, "") else clean(str(name)), title, text)
 
 
 def _names(columns: Iterable[str]) -> str:

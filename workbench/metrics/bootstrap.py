@@ -52,14 +52,20 @@ def evaluate(sums: Sums, answers: Ranked, weights_RQ: np.ndarray | None = None) 
     return np.column_stack([ratios_RM, *areas(answers, weights_RQ[:, index_N])])
 
 
-def draws(questions: int, answers: int, resamples: int, seed: int) -> Iterator[np.ndarray]:
-    """(R, questions) weights, in pieces that fit into memory: how often each question is drawn."""
+def draws(questions: int, answers: int, resamples: int, seed: int, runs: int = 1) -> Iterator[np.ndarray]:
+    """(R, runs · questions) weights, in pieces that fit into memory: how often each question is drawn, times how often its run
+    is, where there are several."""
     import numpy as np
 
     generator = np.random.default_rng(seed)
-    rows = max(1, CELLS // max(1, questions, answers))
+    rows = max(1, CELLS // max(1, runs * questions, answers))
     for start in range(0, resamples, rows):
-        yield generator.multinomial(questions, [1 / questions] * questions, size=min(rows, resamples - start)).astype(float)
+        size = min(rows, resamples - start)
+        weights_RQ = generator.multinomial(questions, [1 / questions] * questions, size=size).astype(float)
+        if runs > 1:
+            runs_RS = generator.multinomial(runs, [1 / runs] * runs, size=size)
+            weights_RQ = (runs_RS[:, :, None] * weights_RQ[:, None, :]).reshape(size, runs * questions)
+        yield weights_RQ
 
 
 def intervals(sums: Sums, answers: Ranked, resamples: int, seed: int) -> dict[str, dict[str, float | None]]:
@@ -80,9 +86,12 @@ def intervals(sums: Sums, answers: Ranked, resamples: int, seed: int) -> dict[st
     }
 
 
-def paired(a: tuple[Sums, Ranked], b: tuple[Sums, Ranked], resamples: int, seed: int) -> dict[str, dict[str, float | None]]:
+def paired(
+    a: tuple[Sums, Ranked], b: tuple[Sums, Ranked], resamples: int, seed: int, runs: int = 1
+) -> dict[str, dict[str, float | None]]:
     """`{diff, low, high, p, n}` of each metric, a minus b, on the n questions that define it on both sides; both sides hold the
-    same questions, which are drawn together.
+    same questions, which are drawn together. With several `runs` they hold the questions of one run after the other, and runs
+    are drawn as well.
 
     `p` is two-sided: twice the share of resamples on the far side of 0, at least 2/(resamples + 1), and at least 2/2^n, the
     smallest that an exact sign test of the n questions that define the metric on both sides could give *(ours)*: resampling
@@ -95,12 +104,14 @@ def paired(a: tuple[Sums, Ranked], b: tuple[Sums, Ranked], resamples: int, seed:
     if not a[0].questions:
         return {name: {"diff": None, "low": None, "high": None, "p": None, "n": 0} for name in names}
     both_QM = (a[0].bottom_QM > 0) & (b[0].bottom_QM > 0)
-    both_M = [*both_QM.sum(axis=0).tolist(), *[len({*a[1].questions} & {*b[1].questions})] * len(AREAS)]
+    count = len(a[0].questions) // runs
+    both_M = both_QM.reshape(runs, count, -1).any(axis=0).sum(axis=0).tolist()
+    both_M += [len({*a[1].questions} & {*b[1].questions})] * len(AREAS)
     a, b = (
         (replace(side, top_QM=side.top_QM * both_QM, bottom_QM=side.bottom_QM * both_QM), ranked) for side, ranked in (a, b)
     )
     diffs = (evaluate(*a) - evaluate(*b))[0]
-    pieces = draws(len(a[0].questions), max(len(a[1].right), len(b[1].right)), resamples, seed)
+    pieces = draws(count, max(len(a[1].right), len(b[1].right)), resamples, seed, runs)
     drawn_RM = np.concatenate([evaluate(*a, weights_RQ) - evaluate(*b, weights_RQ) for weights_RQ in pieces])
     return {
         name: {"diff": number(diffs[i]), **_percentiles(drawn_RM[:, i], diffs[i])}

@@ -1,7 +1,8 @@
 """Claim metrics of one response: a value and a weight for each, so that a file's value is a ratio of sums.
 
 Labels: correct and hedged_correct are supported; wrong and hedged_wrong are incorrect; vague is neither, and counts as
-not supported in every precision (`vague="excluded"` leaves it out of them). With S of n claims supported:
+not supported in every precision (`vague="excluded"` leaves it out of them). What its judge could not read (`unparsed`) is among
+the vague or, of names that nobody bears, the wrong ones. With S of n claims supported:
 
     FactScore    S/n, averaged over the responses with claims (Min et al. 2023, arXiv 2305.14251, section 3)
     penalised    S/n · exp(1 − γ/n) where n < γ (their released scorer; γ = 10)
@@ -9,6 +10,11 @@ not supported in every precision (`vague="excluded"` leaves it out of them). Wit
     recall@K     min(S/K, 1)
     F1@K         their harmonic mean, 0 where S = 0
     VeriScore    F1@K, K being the median number of claims of a response
+    off_subject  the share of claims about another subject than the one asked for *(ours)*
+
+FactScore, precision and `correct` are also reported "on subject" *(ours)*: a claim about another subject then stays among the n
+and is not supported. So neither padding with what is true of others nor telling the life of somebody else earns anything, and
+what is false of others still costs. Without ratings it is not known what claims are about, and none of these is defined.
 
 Recall and F1 are 0 for a response without claims, and an abstention is one: they are averages over every response that
 did not fail (KLCF, appendix A.4.2). FactScore and precision are undefined there and leave it out *(ours)*.
@@ -22,13 +28,15 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from workbench.metrics.rows import SUPPORTED, Row
+from workbench.metrics.rows import Row
+from workbench.types import SUPPORTED
 
 Term = tuple[float, float]  # what a response adds to a metric's numerator and denominator
 
+ON_SUBJECT = ("off_subject", "correct_on_subject", "factscore_on_subject", "precision_on_subject")
 CLAIM_METRICS = (
-    "correct", "incorrect", "vague", "claims", "responded", "factscore", "factscore_penalised", "precision",
-    "fact_per_query", "fact_per_sentence",
+    "correct", "incorrect", "vague", "unparsed", "claims", "responded", "factscore", "factscore_penalised", "precision",
+    "fact_per_query", "fact_per_sentence", *ON_SUBJECT,
 )  # fmt: skip
 
 
@@ -77,14 +85,27 @@ def claim_terms(row: Row, options: Options) -> Mapping[str, Term]:
     if row.state != "scored":
         return terms
     terms |= {"correct": (supported, 1.0), "incorrect": (row.wrong, 1.0), "claims": (len(row.labels), 1.0)}
-    terms["vague"] = (row.labels.count("vague"), 1.0)
+    terms |= {"vague": (row.labels.count("vague"), 1.0), "unparsed": (row.unparsed, 1.0)}
     if n:
         precision = supported / n
         terms |= {"factscore": (precision, 1.0), "precision": (precision, 1.0)}
         terms["factscore_penalised"] = (penalty(n, options.gamma) * precision, 1.0)
+    terms |= _on_subject(row, n)
     factual = factual_sentences(row)
     terms["fact_per_query"] = (float(all(factual)), 1.0)
     terms["fact_per_sentence"] = (float(sum(factual)), float(len(factual)))
+    return terms
+
+
+def _on_subject(row: Row, n: int) -> Mapping[str, Term]:
+    """What a response adds to the metrics that ask what its claims are about; nothing where that is not known."""
+    supported = row.supported_on_subject
+    if supported is None:
+        return {}
+    terms: dict[str, Term] = {"correct_on_subject": (supported, 1.0)}
+    terms["off_subject"] = (sum(map(bool, row.off_subject)) / len(row.labels), 1.0)
+    if n:
+        terms |= dict.fromkeys(("factscore_on_subject", "precision_on_subject"), (supported / n, 1.0))
     return terms
 
 

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from workbench.metrics.rows import SUPPORTED, Row
+from workbench.metrics.rows import Row
+from workbench.types import SUPPORTED
 
 if TYPE_CHECKING:
     import numpy as np

@@ -1,6 +1,7 @@
 """The tables behind RLFH's figures 4 to 9 (arXiv 2406.12221, section 4.3 and appendix C), from rows of feedback.
 
-Accuracy is the share of a response's claims that are supported; a response is refused if it abstains or makes no claim
+Accuracy is the share of a response's claims that are supported, whatever they are about (the metric `off_subject` tells that);
+a response is refused if it abstains or makes no claim
 (the paper decides refusals by its claims, not by key words). Failed rows are left out everywhere. Bins are half-open,
 the last one closed; an empty bin has null values.
 """

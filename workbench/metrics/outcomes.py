@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from workbench.types import Feedback
-from workbench.verify import OUTCOMES
+from workbench.metrics.bootstrap import Sums, paired
+from workbench.metrics.confidence import Ranked
+from workbench.types import OUTCOMES, Feedback
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 RATES = ("accuracy", "abstention", "hallucination", "truthfulness")
 WEIGHTS = (1.0, 0.0, 1.0)
 RESAMPLES = 2000
-CELLS = 4_000_000  # bootstrap weights held at once: 32 MB
 
 
 def outcome_of(feedback: Feedback) -> str | None:
@@ -93,36 +93,24 @@ def paired_difference(
 ) -> dict[str, Any]:
     """`{diff, low, high, p, n}` of `metric`, a minus b, on the questions that both answered.
 
-    `a[s]` and `b[s]` are the graded responses of seed s (one list each for a single run). Seeds and questions are
-    both resampled; `p` is two-sided: twice the share of resamples on the far side of 0, at least 2/(resamples + 1).
+    `a[s]` and `b[s]` are the graded responses of seed s (one list each for a single run). A question counts once in each seed,
+    with the mean of its responses; seeds and questions are both resampled. The test is that of `bootstrap.paired`.
     """
-    import numpy as np
-
     assert len(a) == len(b), (len(a), len(b))
     column = RATES.index(metric)
     scores_a, scores_b = ([_question_scores(run, column, weights) for run in runs] for runs in (a, b))
     ids = sorted({question for run in scores_a for question in run} & {question for run in scores_b for question in run})
-    diff_SQ = np.array(
-        [[one.get(q, np.nan) - two.get(q, np.nan) for q in ids] for one, two in zip(scores_a, scores_b, strict=True)]
-    ).reshape(len(a), len(ids))
-    known_SQ = ~np.isnan(diff_SQ)
-    if not known_SQ.any():
-        return {"diff": None, "low": None, "high": None, "p": None, "n": 0}
-    filled_SQ = np.where(known_SQ, diff_SQ, 0.0)
-    generator = np.random.default_rng(seed)
-    drawn: list[np.ndarray] = []
-    for rows in _chunks(resamples, len(ids)):
-        seeds_RS = generator.multinomial(len(a), [1 / len(a)] * len(a), size=rows)
-        questions_RQ = generator.multinomial(len(ids), [1 / len(ids)] * len(ids), size=rows)
-        total = ((seeds_RS @ filled_SQ) * questions_RQ).sum(axis=1)
-        count = ((seeds_RS @ known_SQ) * questions_RQ).sum(axis=1)
-        drawn.append(total[count > 0] / count[count > 0])
-    resampled = np.concatenate(drawn)
-    low, high = np.percentile(resampled, [2.5, 97.5])
-    tail = min((resampled <= 0).sum(), (resampled >= 0).sum())
-    p = min(1.0, 2 * (int(tail) + 1) / (len(resampled) + 1))
-    diff = float(filled_SQ.sum() / known_SQ.sum())
-    return {"diff": diff, "low": float(low), "high": float(high), "p": p, "n": int(known_SQ.any(axis=0).sum())}
+    sides = [(_per_question(scores, ids, metric), Ranked((), (), (), ())) for scores in (scores_a, scores_b)]
+    return paired(sides[0], sides[1], resamples, seed, runs=len(a))[metric]
+
+
+def _per_question(scores: Sequence[Mapping[str, float]], ids: Sequence[str], metric: str) -> Sums:
+    """Each question's score in each run, one run after the other; a question without one has no denominator."""
+    import numpy as np
+
+    top_QM = np.array([[run.get(question, 0.0)] for run in scores for question in ids])
+    bottom_QM = np.array([[float(question in run)] for run in scores for question in ids])
+    return Sums(tuple(ids) * len(scores), (metric,), top_QM, bottom_QM)
 
 
 def oracle_truthfulness(before: Mapping[str, Any]) -> float | None:
@@ -185,12 +173,6 @@ def _bootstrap(counts_QK: np.ndarray, seed: int, resamples: int, rates: Callable
     sorts_UK, sizes_U = np.unique(counts_QK, axis=0, return_counts=True)
     drawn_RU = np.random.default_rng(seed).multinomial(questions, sizes_U / questions, size=resamples)
     return rates(drawn_RU @ sorts_UK)
-
-
-def _chunks(resamples: int, questions: int) -> list[int]:
-    """`resamples` split so that one chunk's weights (rows × questions) stay within memory."""
-    rows = max(1, CELLS // max(1, questions))
-    return [min(rows, resamples - start) for start in range(0, resamples, rows)]
 
 
 def _question_scores(feedbacks: Sequence[Feedback], column: int, weights: Sequence[float]) -> dict[str, float]:

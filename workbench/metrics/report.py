@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from workbench.metrics.bootstrap import AREAS, Sums, collect, intervals, paired
-from workbench.metrics.claims import CLAIM_METRICS, Options, claim_terms, median_claims
+from workbench.metrics.claims import CLAIM_METRICS, ON_SUBJECT, Options, claim_terms, median_claims
 from workbench.metrics.confidence import Ranked, ranked, restrict, risk_coverage
 from workbench.metrics.outcomes import RATES, RESAMPLES, WEIGHTS
 from workbench.metrics.preferences import read_preferences, wins
 from workbench.metrics.rows import STATES, Row, file_of, read_rows, rows_of
-from workbench.types import Feedback, WorkbenchError
+from workbench.types import OUTCOMES, Feedback, WorkbenchError
 
 IN_EVALUATIONS = ("factscore", "correct", "incorrect", "responded", "claims")
 Terms = list[tuple[str, dict[str, tuple[float, float]]]]
@@ -208,7 +208,7 @@ def _sums(rows: Sequence[Row], settings: Settings, questions: set[str] | None = 
 def _terms(row: Row, settings: Settings, extracted: bool) -> dict[str, tuple[float, float]]:
     terms = dict(claim_terms(row, settings.options)) if extracted else {}
     if row.outcome is not None:
-        shares = [float(row.outcome == label) for label in ("correct", "uncertain", "incorrect")]
+        shares = [float(row.outcome == label) for label in OUTCOMES]
         w1, w2, w3 = settings.weights
         truthfulness = w1 * shares[0] + w2 * shares[1] - w3 * shares[2]
         terms |= {name: (value, 1.0) for name, value in zip(RATES, [*shares, truthfulness], strict=True)}
@@ -246,4 +246,6 @@ def _reason(name: str, rows: Sequence[Row], settings: Settings) -> str:
         return "every row failed" if states == {"failed"} else "every row that was judged failed"
     if "unverified" in states and "scored" not in states:
         return "no claim has a verdict on its truth"
+    if name in ON_SUBJECT and "scored" in states:
+        return "no response has a rating of each of its claims"
     return "no response has claims"

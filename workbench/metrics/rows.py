@@ -9,22 +9,30 @@ from pathlib import Path
 from typing import Any
 
 from workbench.answers import final_answer, is_abstention
-from workbench.failures import LACKING, failed, judged
+from workbench.failures import failed, judged, unjudged
 from workbench.jsonl import iter_rows
 from workbench.store import place
-from workbench.types import SCHEMA, Feedback, WorkbenchError
-from workbench.verify import OUTCOMES
+from workbench.types import (
+    CLAIM_LABELS,
+    LACKING,
+    OUTCOMES,
+    REFUTED,
+    SCHEMA,
+    SECTIONS,
+    SUPPORTED,
+    UNPARSED,
+    USELESS,
+    Feedback,
+    WorkbenchError,
+)
 
-SUPPORTED = ("correct", "hedged_correct")
-WRONG = ("hedged_wrong", "wrong")
-LABELS = (*SUPPORTED, "vague", *WRONG)
-SECTIONS = ("think", "answer", "body")
 STATES = ("scored", "no_claims", "abstained", "failed", "unverified", "not_judged")
 
 
 @dataclass(frozen=True)
 class Row:
-    """One response. `labels[i]` and `sentences[i]` are claim i's label and sentence (None = not known).
+    """One response. `labels[i]`, `sentences[i]` and `off_subject[i]` are claim i's label, its sentence, and whether it is about
+    something else than what was asked (None = not known).
 
     `state` says whether claim metrics count it:
 
@@ -51,6 +59,8 @@ class Row:
     claim_confidence: tuple[float | None, ...] = ()  # of each claim
     answerable: bool | None = None
     step: int | None = None
+    off_subject: tuple[bool | None, ...] = ()
+    unparsed: int = 0  # how many of its claims their judge could not read
     extracted: bool = False  # sentences or claims were found, so an extractor has run
 
     @property
@@ -59,7 +69,14 @@ class Row:
 
     @property
     def wrong(self) -> int:
-        return sum(label in WRONG for label in self.labels)
+        return sum(label in REFUTED for label in self.labels)
+
+    @property
+    def supported_on_subject(self) -> int | None:
+        """Its supported claims that are about what was asked; None where that is not known of each claim."""
+        if None in self.off_subject or len(self.off_subject) < len(self.labels):
+            return None
+        return sum(label in SUPPORTED and not off for label, off in zip(self.labels, self.off_subject, strict=True))
 
     @property
     def accuracy(self) -> float | None:
@@ -141,6 +158,8 @@ def reduce_row(
         claim_confidence=tuple(_p(verdicts, confidence, _target(c, i)) for i, c in enumerate(claims)) if known else (),
         answerable=answerable.get(question),
         step=stored.get("step"),
+        off_subject=tuple(_is_off_subject(claim, i, verdicts) for i, claim in enumerate(claims)) if known else (),
+        unparsed=sum(UNPARSED in unjudged(_fact(claim, i, verdicts)) for i, claim in enumerate(claims)) if known else 0,
         extracted=bool(stored.get("sentences") or stored.get("claims")),
     )
 
@@ -151,12 +170,29 @@ def _target(claim: Mapping[str, Any], position: int) -> str:
 
 def _label(claim: Mapping[str, Any], position: int, verdicts: Sequence[Mapping[str, Any]]) -> tuple[str | None, bool]:
     """The claim's label, or None and whether that is a failure, or a label that is not declared, rather than no verdict."""
-    target = _target(claim, position)
-    found = next((v for v in verdicts if v["target"] == target and v.get("aspect", "fact") == "fact"), None)
-    label = found.get("label") if found else claim.get("label")
-    if label in LABELS and not (found and found.get("error")):
+    found = _fact(claim, position, verdicts)
+    label = found.get("label")
+    if label in CLAIM_LABELS and not found.get("error"):
         return str(label), False
-    return None, label is not None or bool(found and found.get("error"))
+    return None, label is not None or bool(found.get("error"))
+
+
+def _fact(claim: Mapping[str, Any], position: int, verdicts: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """The verdict on a claim's truth; without one, the claim itself, which may carry its own label."""
+    target = _target(claim, position)
+    return next((v for v in verdicts if v["target"] == target and v.get("aspect", "fact") == "fact"), claim)
+
+
+def _is_off_subject(claim: Mapping[str, Any], position: int, verdicts: Sequence[Mapping[str, Any]]) -> bool | None:
+    """Whether a claim is about another subject than the one asked for: a verdict of the aspect "subject" says so. Without one,
+    a claim of the lowest informativeness, repeated or useless, counts as such, unless its judge could not read it; one without
+    a rating is not known."""
+    target, fact = _target(claim, position), _fact(claim, position, verdicts)
+    subject = next((v.get("label") for v in verdicts if v["target"] == target and v.get("aspect") == "subject"), None)
+    if subject is not None:
+        return subject == "other"
+    rating = fact.get("informativeness")
+    return None if rating is None else rating == USELESS and UNPARSED not in unjudged(fact)
 
 
 def _outcome(stored: Mapping[str, Any], verdicts: Sequence[Mapping[str, Any]]) -> tuple[str | None, bool, bool]:

@@ -19,9 +19,7 @@ from workbench.reward.verdicts import (
     total,
     unscored,
 )
-from workbench.types import Claim, Event, Feedback, Response, Reward, RewardFn
-
-ITEM_LABELS = ("consistent", "contradictory", "missing")
+from workbench.types import ITEM_LABELS, Claim, Event, Feedback, Response, Reward, RewardFn
 
 
 def klcf(

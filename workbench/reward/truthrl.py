@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from workbench.reward.verdicts import Table, find, label, scored
-from workbench.types import Event, Feedback, Reward, RewardFn
+from workbench.types import KNOWLEDGE, OUTCOMES, Event, Feedback, Reward, RewardFn
 
 Combine = Callable[[float, float], float]  # (outcome reward r, reasoning quality ρ of 0 or 1) -> final reward
 
-OUTCOMES = ("correct", "uncertain", "incorrect")
 REASONING = {"good": 1.0, "poor": 0.0}
-KNOWN, UNKNOWN = "known", "unknown"
+KNOWN, UNKNOWN = KNOWLEDGE
 
 
 def binary(correct: float = 1.0, wrong: float = -1.0) -> RewardFn:

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from math import fsum
 
-from workbench.failures import LACKING
-from workbench.types import Claim, Event, Failure, Feedback, Reward, RewardFn, Verdict
+from workbench.types import LACKING, SUPPORTED, Claim, Event, Failure, Feedback, Reward, RewardFn, Verdict
 
 Table = Mapping[tuple[str, str | None], Verdict]
 
 # The probability that a label stands for where a verdict gives none *(ours)*: to hedge does not make a claim less true.
 P_TRUE = {"correct": 1.0, "hedged_correct": 1.0, "vague": 0.5, "hedged_wrong": 0.0, "wrong": 0.0}
-SUPPORTED = ("correct", "hedged_correct")  # where a claim is supported or not, and nothing between; hedged or not *(ours)*
 
 
 class Unscored(Exception):
@@ -89,7 +87,7 @@ def probability(verdict: Verdict) -> float:
 
 
 def supported(verdict: Verdict) -> float:
-    """1 for a claim that its label says is supported, else 0, so for a vague one."""
+    """1 for a claim that its label says is supported, hedged or not *(ours)*, else 0, so for a vague one."""
     return float(label(verdict, P_TRUE) in SUPPORTED)
 
 

@@ -41,7 +41,6 @@ def rewind(out: Path, responses: int | None = None) -> tuple[Path | None, int]:
     return last, step
 
 
-
 def metrics_rows(out: Path) -> list[dict[str, Any]]:
     """The rows of steps 1, 2, 3, … in the folder's metrics, up to the first step that is missing."""
     if not (out / "metrics.jsonl").exists():
@@ -53,11 +52,9 @@ def metrics_rows(out: Path) -> list[dict[str, Any]]:
     return rows[: [*whole, False].index(False)]
 
 
-
 def step_of(checkpoint: Path) -> int:
     number = checkpoint.name.rpartition("-")[2]
     return int(number) if number.isdigit() else -1
-
 
 
 def mark_complete(checkpoint: Path) -> None:
@@ -70,7 +67,6 @@ def mark_complete(checkpoint: Path) -> None:
     sync(checkpoint.parent)
 
 
-
 def is_complete(checkpoint: Path) -> bool:
     """Whether the marker is there and every file is as it was when the marker was written."""
     marker = read_json(checkpoint / MARKER)
@@ -79,12 +75,10 @@ def is_complete(checkpoint: Path) -> bool:
     return all((checkpoint / name).is_file() and file_digest(checkpoint / name) == d for name, d in marker["files"].items())
 
 
-
 def sync_tree(folder: Path) -> None:
     """`sync` a folder and everything in it."""
     for path in (*folder.rglob("*"), folder):
         sync(path)
-
 
 
 def sync(path: Path) -> None:
@@ -96,7 +90,6 @@ def sync(path: Path) -> None:
         os.fsync(file)
     finally:
         os.close(file)
-
 
 
 def prune(checkpoints: Path, keep: int = 2) -> None:

@@ -20,7 +20,6 @@ import os
 import platform
 import shutil
 import sys
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -82,7 +81,8 @@ def open_run(
 ) -> dict[str, Any] | None:
     """Make the folder `out` that of the run that `identity` describes; the stored summary if that run is finished.
 
-    `read` gives what an earlier version stored the form of today's. `versions` of the libraries are stored with a new run; resuming under others is allowed, with a warning.
+    `read` gives what an earlier version stored the form of today's. `versions` of the libraries are stored with a new run;
+    resuming under others is allowed, with a warning.
 
     Raises:
         WorkbenchError: the disk is full, or another run lies there.

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.score.rows import passage
+from workbench.data.record import passage
 from workbench.score.source import Malformed, read
 from workbench.store import passage_key, stored_passages
 from workbench.types import Passage, WorkbenchError
@@ -51,9 +51,9 @@ def read_passages(path: Path, most: int) -> list[Passage]:
             if line.row is None:
                 raise Malformed(line.problem)
             one = passage(line.row)
-        except Malformed as problem:
+            found.append(replace(one, id=str(line.row.get("id") or one.id)))  # the file's ids are those of all its passages
+        except ValueError as problem:
             raise WorkbenchError(f"{path}:{line.number}: {problem}; mend or remove that line") from problem
-        found.append(Passage(str(line.row.get("id") or one.id), one.title, one.text))
         if len(found) == most:
             break
     if not found:

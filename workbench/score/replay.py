@@ -8,16 +8,10 @@ from dataclasses import fields, replace
 from typing import Any
 
 from workbench.score.source import Malformed
-from workbench.types import Claim, Cost, Event, Failure, Feedback, Response, Reward, Verdict
+from workbench.types import ASPECTS, CLAIM_LABELS, SECTIONS, Claim, Cost, Event, Failure, Feedback, Response, Reward, Verdict
 
-LABELS: Mapping[str, tuple[str, ...]] = {
-    "fact": ("correct", "hedged_correct", "vague", "hedged_wrong", "wrong"),
-    "answer": ("correct", "uncertain", "incorrect"),
-    "checklist": ("consistent", "contradictory", "missing"),
-    "reasoning": ("good", "poor"),
-    "out_of_knowledge": ("known", "unknown"),
-}
-ASPECTS = {"claim": "fact", "item": "checklist", "outcome": "answer", "reasoning": "reasoning", "segment": "factuality"}
+# The aspect of a verdict that names none, by its target.
+USUAL = {"claim": "fact", "item": "checklist", "outcome": "answer", "reasoning": "reasoning", "segment": "factuality"}
 
 
 def stored(row: Mapping[str, Any], response: Response, split: bool) -> Feedback:
@@ -36,8 +30,8 @@ def shorthand(row: Mapping[str, Any], response: Response, split: bool) -> Feedba
     """A row whose claims carry their own labels, as a person or another program may write it."""
     given = _list(row, "claims")
     for claim in given:
-        if not isinstance(claim, Mapping) or claim.get("label") not in LABELS["fact"]:
-            raise Malformed(f'a claim has no "label" out of {", ".join(LABELS["fact"])}')
+        if not isinstance(claim, Mapping) or claim.get("label") not in CLAIM_LABELS:
+            raise Malformed(f'a claim has no "label" out of {", ".join(CLAIM_LABELS)}')
     sentences, claims = _located(row, response, _claims(row), split)
     verdicts = [
         _verdict({**claim, "target": f"claim:{number}", "by": claim.get("by", "given")}, response)
@@ -83,8 +77,8 @@ def _claims(row: Mapping[str, Any]) -> tuple[Claim, ...]:
 def _claim(number: int, given: Mapping[str, Any]) -> Claim:
     span, section = given.get("span"), given.get("section") or "body"
     whole = {name: given[name] for name in ("id", "sentence", "end") if given.get(name) is not None}
-    if section not in ("think", "answer", "body"):
-        raise Malformed('a claim\'s "section" is none of think, answer, body')
+    if section not in SECTIONS:
+        raise Malformed(f'a claim\'s "section" is none of {", ".join(SECTIONS)}')
     if span is not None and not (isinstance(span, Sequence) and len(span) == 2 and all(map(_is_whole, span))):
         raise Malformed('a claim\'s "span" is not a pair of positions')
     if not all(map(_is_whole, whole.values())) or not (given.get("coverage") is None or is_number(given["coverage"])):
@@ -154,10 +148,10 @@ def _verdict(given: Any, response: Response) -> Verdict:
     if not isinstance(given, Mapping) or not isinstance(given.get("target"), str):
         raise Malformed('a verdict has no "target"')
     target = given["target"]
-    aspect = str(given.get("aspect") or ASPECTS.get(target.partition(":")[0], target))
+    aspect = str(given.get("aspect") or USUAL.get(target.partition(":")[0], target))
     label, p, rating = given.get("label"), given.get("p"), given.get("informativeness")
-    if aspect in LABELS and label not in (*LABELS[aspect], None):
-        raise Malformed(f"'{label}' of '{target}' is no label: it must be one of {', '.join(LABELS[aspect])}")
+    if (declared := ASPECTS.get(aspect)) and label not in (*declared, None):
+        raise Malformed(f"'{label}' of '{target}' is no label: it must be one of {', '.join(declared)}")
     if label is not None and not isinstance(label, str):
         raise Malformed(f"the label of '{target}' is not a text")
     if p is not None and not (is_number(p) and 0 <= p <= 1):

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from workbench.credit.tokens import Offsets
+from workbench.data.record import question_of
 from workbench.failures import judged
 from workbench.score import replay
 from workbench.score.source import Malformed
-from workbench.types import SCHEMA, Feedback, Passage, Question, Response
+from workbench.types import SCHEMA, Feedback, Question, Response
 
 Tokenize = Callable[[str], tuple[tuple[int, ...], Offsets, str]]  # text -> ids, offsets, source
 
@@ -111,17 +112,6 @@ def _text(row: Mapping[str, Any], name: str) -> str:
     return str(value)
 
 
-def _texts(row: Mapping[str, Any], name: str) -> tuple[str, ...]:
-    value = row.get(name) or ()
-    if isinstance(value, str):
-        return (value,)
-    if not isinstance(value, Sequence) or not all(isinstance(item, str) for item in value):
-        raise Malformed(f'"{name}" is not a list of texts')
-    if not all(item.strip() for item in value):
-        raise Malformed(f'"{name}" has an empty text: leave it out, or leave out "{name}" where there are none')
-    return tuple(value)
-
-
 def _question(row: Mapping[str, Any], questions: Mapping[str, Question]) -> Question:
     """The row's question; its id is the row's `question_id`, or empty."""
     given, known = row.get("question"), questions.get(str(row.get("question_id")))
@@ -129,35 +119,10 @@ def _question(row: Mapping[str, Any], questions: Mapping[str, Question]) -> Ques
         return known
     if given is None and not ("claims" in row or "verdicts" in row):
         raise Malformed(_absent(row, "question"))
-    if given is not None and not isinstance(given, str):
-        raise Malformed('"question" is not a text')
-    return Question(
-        id=_text(row, "question_id"),
-        text=given or "",
-        answers=_texts(row, "answers"),
-        title=_text(row, "title"),
-        passages=_passages(row),
-        checklist=_texts(row, "checklist"),
-        kind=_text(row, "kind") or "single",
-    )
-
-
-def _passages(row: Mapping[str, Any]) -> tuple[Passage, ...]:
-    given = row.get("passages") or ()
-    if isinstance(given, (str, Mapping)):
-        given = [given]
-    if not isinstance(given, Sequence):
-        raise Malformed('"passages" is not a list')
-    return tuple(map(passage, given))
-
-
-def passage(given: Any) -> Passage:
-    """A passage given as a text or as `{text, title?}`. Its id is a fingerprint: ids of files are often those of one row."""
-    given = {"text": given} if isinstance(given, str) else given
-    if not isinstance(given, Mapping) or not isinstance(given.get("text"), str):
-        raise Malformed('a passage is neither a text nor {"title", "text"}')
-    title = _text({"title": given.get("title") or ""}, "title")
-    return Passage(f"p-{_hash([title, given['text']])}", title, given["text"])
+    try:
+        return question_of(row, _text(row, "question_id"), "" if given is None else given)
+    except ValueError as problem:
+        raise Malformed(str(problem)) from problem
 
 
 def fingerprint(question: Question) -> str:

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from workbench.failures import LACKING, failed, failures, lacking
-from workbench.types import Cost
+from workbench.failures import failed, failures, lacking, unjudged
+from workbench.types import LACKING, UNPARSED, Cost
 
 NAMED = 100  # failed rows that are kept with their reason
 
@@ -28,8 +28,9 @@ class Tally:
     """Counts over rows as they are stored.
 
     `failed` rows have a failure recorded on them; `unscored` ones have none, and yet earned none of the rewards asked for.
-    `lacking` counts rows by what the input gives nothing for, `unparsed` the sentences that the world's grammar cannot read,
-    and `bad_format` by method the rows that are paid for a broken form. `reason` is what most of a method's unscored rows lack.
+    `lacking` counts rows by what the input gives nothing for, `unparsed` the claims that their judge cannot read, `unjudged`
+    these and all others that nobody compared with anything, by their reason, and `bad_format` by method the rows that are paid
+    for a broken form. `reason` is what most of a method's unscored rows lack.
     """
 
     methods: Sequence[str]
@@ -48,6 +49,7 @@ class Tally:
     bad_format: Counter[str] = field(default_factory=Counter)
     why_unpaid: dict[str, Counter[str]] = field(default_factory=dict)  # by method: why it scored nothing -> rows
     unparsed: int = 0
+    unjudged: Counter[str] = field(default_factory=Counter)
     cost: Counter[str] = field(default_factory=lambda: Counter(asdict(Cost())))
 
     def add(self, row: Mapping[str, Any], paid_for: bool = True) -> None:
@@ -56,7 +58,9 @@ class Tally:
         self.claims += len(row["claims"])
         self._failures(row)
         for verdict in row["verdicts"]:
-            self.unparsed += any(isinstance(one, Mapping) and "unparsed" in one for one in verdict["evidence"])
+            reasons = unjudged(verdict)
+            self.unparsed += UNPARSED in reasons
+            self.unjudged.update(reasons.values())
             if verdict["label"] is not None and verdict["aspect"] in ("fact", "answer"):
                 (self.labels if verdict["aspect"] == "fact" else self.outcomes)[verdict["label"]] += 1
         for name in self.methods:
@@ -100,6 +104,7 @@ class Tally:
             "lacking": dict(self.lacking),
             "claims": self.claims,
             "unparsed": self.unparsed,
+            "unjudged": dict(self.unjudged),
             "labels": dict(self.labels),
             "outcomes": dict(self.outcomes),
             "failures": dict(self.failures),

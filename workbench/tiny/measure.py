@@ -6,7 +6,7 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from workbench.types import Feedback, Question, Response
+from workbench.types import SUPPORTED, Feedback, Question, Response
 from workbench.world.documents import reading
 from workbench.world.oracle import Oracle
 from workbench.world.questions import SHORT_KINDS
@@ -93,7 +93,7 @@ def biographies(world: World, responses: Sequence[Response]) -> dict[str, Mappin
         counts["declined"] += bool(parse.refusals) and not labels
         counts["claims"] += len(labels)
         about = [response.question.title in (claim.subject, claim.object) for claim in parse.claims]
-        counts["true"] += sum(a and label in ("correct", "hedged_correct") for a, label in zip(about, labels, strict=True))
+        counts["true"] += sum(a and label in SUPPORTED for a, label in zip(about, labels, strict=True))
         counts["broken"] += len(parse.unparsed)
         counts["sentences"] += len(parse.sentences)
     return {

@@ -49,6 +49,7 @@ function glossary({claims}) {
 function claimRow(claim, {choose, edit, rewards}) {
   const verdict = edit ? labelSelect(claim, edit) : chip(labelOf(claim), claim.error ? reasonOf(claim.error) : undefined);
   const sure = claim.p === null ? null : div("tv-small tv-p", `P(true) ${fixed(claim.p)}`);
+  const notes = claim.notes.map((note) => div("tv-small tv-note", note));
   const row = h("tr", {
     "data-claim": claim.id, tabindex: "0", "aria-selected": "false",
     onclick: (event) => event.target.closest("select, summary, a, button") || choose(claim.id),
@@ -56,7 +57,7 @@ function claimRow(claim, {choose, edit, rewards}) {
   },
   h("td", {class: "tv-id", "data-label": "claim"}, String(claim.id + 1)),
   h("td", {class: "tv-claim"}, h("div", {dir: "auto"}, claim.text), matched(claim)),
-  h("td", {class: "tv-label", "data-label": "verdict"}, verdict, sure),
+  h("td", {class: "tv-label", "data-label": "verdict"}, verdict, sure, notes),
   h("td", {class: "tv-info", "data-label": "informative"}, edit ? infoSelect(claim, edit) : dots(claim.informativeness)),
   rewards,
   h("td", {class: "tv-evidence"}, evidence(claim)));
@@ -72,7 +73,7 @@ function matched(claim) {
 }
 
 function labelSelect(claim, edit) {
-  const now = labelOf(claim), known = ["correct", "hedged_correct", "vague", "hedged_wrong", "wrong"];
+  const now = labelOf(claim), known = CLAIM_LABELS;
   const names = known.includes(now) ? known : [now, ...known];
   const option = (name) => h("option", {value: name, selected: name === now, disabled: !known.includes(name)}, wordsOf(name));
   const style = `tv-select${claim.edited ? " tv-edited" : ""}`;

@@ -10,10 +10,9 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from workbench.failures import LACKING
 from workbench.recipes import METHODS
 from workbench.token_view.payload import as_json, payload
-from workbench.types import Feedback
+from workbench.types import CLAIM_LABELS, LACKING, Feedback
 
 HERE = Path(__file__).parent
 SCRIPTS = ("words.js", "token_view.js", "panels.js", "claims.js", "view.js")
@@ -35,8 +34,8 @@ def script() -> str:
     code = "\n".join((HERE / name).read_text(encoding="utf-8") for name in SCRIPTS)
     names = {name: one.title for name, one in METHODS.items()}
     parts = {name: dict(one.parts) for name, one in METHODS.items()}
-    told = (f"{name} = {as_json(value)}" for name, value in (("NAMES", names), ("PART_WORDS", parts), ("LACKING", LACKING)))
-    return f"const {', '.join(told)};\n{code}"
+    declared = {"NAMES": names, "PART_WORDS": parts, "LACKING": LACKING, "CLAIM_LABELS": CLAIM_LABELS}
+    return "".join(f"const {name} = {as_json(value)};\n" for name, value in declared.items()) + code
 
 
 @cache

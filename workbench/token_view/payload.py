@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from workbench.types import Claim, Feedback, Passage, Reward, Verdict
+from workbench.failures import unjudged
+from workbench.types import REASONS, Claim, Feedback, Passage, Reward, Verdict
 
 CONTEXT = 220  # characters of a long passage shown on each side of what supports the claim
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -33,6 +34,7 @@ CHECKS = {
     ("claim", "checklist"): "Claim {n} against the checklist",
     ("item", "checklist"): "Fact {n} of the checklist",
 }
+USELESS_FOR = {"other": "about another subject than the question", "asked": "said before"}  # of a claim's "subject" verdict
 MEASURES = {"truth": "P(true)", "fact": "P(true)", "factuality": "P(factual)"}  # what a check's p is; of all others, a score
 
 Lookup = Callable[[Mapping[str, Any]], tuple[str, str] | None]  # an evidence item -> (title, text), where it is known
@@ -175,6 +177,7 @@ def _claim(feedback: Feedback, claim: Claim, lookup: Lookup | None) -> dict[str,
     span = _whole_words(feedback.response.text, claim.span) if claim.span else None
     verdict = feedback.verdict(target, "fact") or feedback.verdict(target) or Verdict(target, "fact")
     text = feedback.response.text
+    items = [item for item in verdict.evidence if not unjudged({"evidence": (item,)})]
     return {
         "id": claim.id,
         "text": claim.text,
@@ -189,8 +192,15 @@ def _claim(feedback: Feedback, claim: Claim, lookup: Lookup | None) -> dict[str,
         "informativeness": verdict.informativeness,
         "by": verdict.by,
         "error": asdict(verdict.error) if verdict.error else None,
-        "evidence": [_evidence(feedback, claim, item, lookup) for item in verdict.evidence],
+        "notes": _notes(verdict, feedback.verdict(target, "subject")),
+        "evidence": [_evidence(feedback, claim, item, lookup) for item in items],
     }
+
+
+def _notes(verdict: Verdict, subject: Verdict | None) -> list[str]:
+    """What the label does not tell: why nobody compared the claim with anything, and why it is of no use."""
+    useless = [USELESS_FOR[subject.label]] if subject and subject.label in USELESS_FOR else []
+    return [REASONS.get(reason, reason) for reason in unjudged(vars(verdict)).values()] + useless
 
 
 def _whole_words(text: str, span: tuple[int, int]) -> list[int]:
@@ -230,7 +240,7 @@ def _marked(text: str, start: int, end: int, claim: str, quoted: bool) -> list[t
 
 
 def _is_check(verdict: Verdict) -> bool:
-    return not (verdict.target.startswith("claim:") and verdict.aspect == "fact")
+    return not (verdict.target.startswith("claim:") and verdict.aspect in ("fact", "subject"))
 
 
 def _check(feedback: Feedback, verdict: Verdict) -> dict[str, Any]:

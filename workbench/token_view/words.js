@@ -1,6 +1,6 @@
 // What the view calls things, and what they mean. Before this script stand NAMES, the methods', PART_WORDS, what their rewards are
-// made of (method -> part -> words, meaning), and LACKING, what an input may give nothing for, by the kind of error that is recorded
-// then: see page.py.
+// made of (method -> part -> words, meaning), LACKING, what an input may give nothing for, by the kind of error that is recorded
+// then, and CLAIM_LABELS, the labels of claims: see page.py.
 
 // Labels of verdicts: sign, words, meaning.
 const LABELS = {
@@ -21,6 +21,8 @@ const LABELS = {
   poor: ["✗", "poor", "the reasoning is not sound"],
   known: ["✓", "known", "the model can be expected to know the answer"],
   unknown: ["–", "unknown", "the model cannot be expected to know the answer"],
+  asked: ["✓", "about the question", "it is about what was asked"],
+  other: ["–", "another subject", "it is about something else than what was asked"],
 };
 const GOOD = new Set(["correct", "hedged_correct", "consistent", "good"]);
 const BAD = new Set(["wrong", "hedged_wrong", "contradictory", "incorrect", "poor"]);

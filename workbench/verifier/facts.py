@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from workbench.types import Checked, Claim, Claims, Cost, Failure, Passage, Response, Verdict, Verify
+from workbench.failures import unparsed
+from workbench.types import UNFOUND, Checked, Claim, Claims, Cost, Failure, Passage, Response, Verdict, Verify
 from workbench.verifier.check import Check, Unsupported, Verifier
 from workbench.verify.claims import HEDGED, is_hedged, open_claims, retrieve
 
@@ -26,9 +27,11 @@ def local_facts(verifier: Verifier, search: Search | None = None, k: int = 5, un
     """Aspect "fact": five labels, P(true), informativeness and evidence for each claim, by "local".
 
     The passages are the question's own, or else the `k` best that `search` finds for the claim in the pages that the
-    question's title names. A claim without passages is a failure of stage "retrieve", and one that is not in Latin letters a
-    failure of stage "verify": this model reads English alone. A claim that was judged as it was extracted is not judged again.
-    The verdict's `p`, P(true), is the calibrated p(support): how likely the passages say it.
+    question's title names. A claim without passages is a failure of stage "retrieve"; one that shares no word with any passage
+    of the store is not supported. One that is not in Latin letters is vague, with the reason among its evidence: this model
+    reads English alone. Where the question is not in Latin letters either, it is a failure of stage "verify": then this is not
+    the judge to ask. A claim that was judged as it was extracted is not judged again. The verdict's `p`, P(true), is the
+    calibrated p(support): how likely the passages say it.
 
     A claim that no passage supports and none contradicts is "vague", as RLFH names what its materials leave open. With
     `unsupported="wrong"` it is "wrong", as FActScore (arXiv 2305.14251) counts what its source does not support; then
@@ -42,15 +45,16 @@ def local_facts(verifier: Verifier, search: Search | None = None, k: int = 5, un
         start = time.perf_counter()
         asked = [(number, claim) for number, (_, found) in enumerate(batch) for claim in open_claims(found)]
         passages = retrieve([(batch[number][0], claim) for number, claim in asked], search, k, narrow=False)
-        passages = [_foreign(claim) or given for (_, claim), given in zip(asked, passages, strict=True)]
-        pairs = [(c.text, given) for (_, c), given in zip(asked, passages, strict=True) if not isinstance(given, Failure)]
-        found = iter(verifier.check_all(pairs))
+        ruled = [_unread(batch[number], claim, given) for (number, claim), given in zip(asked, passages, strict=True)]
+        pairs = [
+            (claim.text, given)
+            for (_, claim), given, verdict in zip(asked, passages, ruled, strict=True)
+            if verdict is None and not isinstance(given, Failure)
+        ]
+        found = zip((given for _, given in pairs), verifier.check_all(pairs), strict=True)
         rows: list[list[Verdict]] = [[] for _ in batch]
-        for (number, claim), given in zip(asked, passages, strict=True):
-            if isinstance(given, Failure):
-                rows[number].append(Verdict(f"claim:{claim.id}", "fact", by="local", error=given))
-            else:
-                rows[number].append(_verdict(verifier, batch[number], claim, given, next(found), unsupported))
+        for (number, claim), verdict in zip(asked, ruled, strict=True):
+            rows[number].append(verdict or _verdict(verifier, batch[number], claim, *next(found), unsupported))
         seconds = (time.perf_counter() - start) / max(1, len(batch))
         return [Checked(tuple(verdicts), Cost(seconds=seconds)) for verdicts in rows]
 
@@ -88,14 +92,24 @@ def informativeness(claims: Sequence[Claim], question: str) -> dict[int, int]:
     return ratings
 
 
-def _foreign(claim: Claim) -> Failure | None:
-    """Why a claim cannot be read here; it is told by its letters, so that French passes for English."""
-    letters = [letter for letter in claim.text if letter.isalpha()]
-    if 2 * sum(letter < "\u0250" for letter in letters) >= len(letters):
-        return None
-    return Failure(
-        "verify", "language", "the local verifier reads English alone: name another judge (--judge URL --model NAME)"
-    )
+def _unread(row: tuple[Response, Claims], claim: Claim, passages: Sequence[Passage] | Failure) -> Verdict | None:
+    """The verdict on a claim that the model is not asked about, since it cannot read it or has nothing to read it against."""
+    target, foreign = f"claim:{claim.id}", _is_foreign(claim.text)
+    if foreign and not _is_foreign(row[0].question.text):
+        return unparsed(target, "script", "local")
+    failure = _FOREIGN if foreign else passages
+    return Verdict(target, "fact", by="local", error=failure) if isinstance(failure, Failure) else None
+
+
+_FOREIGN = Failure(
+    "verify", "language", "the local verifier reads English alone: name another judge (--judge URL --model NAME)"
+)
+
+
+def _is_foreign(text: str) -> bool:
+    """Whether a text cannot be read here; it is told by its letters, so that French passes for English."""
+    letters = [letter for letter in text if letter.isalpha()]
+    return 2 * sum(letter < "\u0250" for letter in letters) < len(letters)
 
 
 def _content(text: str) -> frozenset[str]:
@@ -122,7 +136,7 @@ def _evidence(claim: Claim, passages: Sequence[Passage], check: Check) -> tuple[
     from workbench.verify.evidence import cite
 
     if check.passage is None or check.span is None:
-        return ()
+        return () if passages else ({UNFOUND: "words"},)
     passage, (start, end) = passages[check.passage], check.span
     (found,) = cite(claim.text, [replace(passage, text=passage.text[start:end])])
     sentence = found["span"]

@@ -4,16 +4,12 @@ Every factory takes its knobs and returns a `Verify`. All calls of a batch go ou
 failed verdict on its own row: never a label, never a number.
 """
 
-from workbench.verify.checklist import ITEMS, checklist, claim_checklist
-from workbench.verify.facts import FACTS, facts
-from workbench.verify.outcome import OUTCOMES, judged_outcome, outcome
-from workbench.verify.reasoning import REASONING, reasoning
+from workbench.verify.checklist import checklist, claim_checklist
+from workbench.verify.facts import facts
+from workbench.verify.outcome import judged_outcome, outcome
+from workbench.verify.reasoning import reasoning
 
 __all__ = [
-    "FACTS",
-    "ITEMS",
-    "OUTCOMES",
-    "REASONING",
     "checklist",
     "claim_checklist",
     "facts",

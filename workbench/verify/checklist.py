@@ -7,8 +7,6 @@ from collections.abc import Callable, Sequence
 from workbench.types import Checked, Claims, Cost, Judge, Prompt, Response, Verdict, Verify
 from workbench.verify.ask import ask, each, name, read, split, total
 
-ITEMS = ("consistent", "contradictory", "missing")
-
 Targets = tuple[list[str], list[str]]  # names and texts of what is checked
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from workbench.types import Claim, Claims, Failure, Passage, Response, WorkbenchError
+from workbench.types import UNFOUND, Claim, Claims, Failure, Passage, Response, Verdict, WorkbenchError
 
 if TYPE_CHECKING:
     from workbench.knowledge import Search
@@ -25,7 +26,8 @@ def retrieve(
     """The passages to check each claim against, or why there are none; all claims that need a search share one.
 
     A question's own passages come first: the `k` of them that fit the claim best, or with `narrow=False` all. Else the `k`
-    best that `search` finds in the pages that the question's title names.
+    best that `search` finds in the pages that the question's title names. That there is no such page is a failure. That of all
+    pages none shares a word with a claim is the claim's own doing: it gets no passages.
     """
     needed = [number for number, (response, _) in enumerate(asked) if search and not response.question.passages]
     found = dict(zip(needed, _search(search, [asked[number] for number in needed], k), strict=True)) if search else {}
@@ -57,14 +59,14 @@ def _by_passages(asked: Sequence[tuple[Response, Claim]]) -> dict[tuple[Passage,
 def _search(search: Search, asked: Sequence[tuple[Response, Claim]], k: int) -> Sequence[Sequence[Passage] | Failure]:
     if not asked:
         return []
-    titles = [response.question.title or None for response, _ in asked]
+    titles = [response.question.title.strip() or None for response, _ in asked]
     try:
         found = search([claim.text for _, claim in asked], k, titles=titles)
     except WorkbenchError:
         raise
     except (OSError, RuntimeError, ValueError) as error:  # the store's files, or a server behind it
         return [Failure("retrieve", "search", f"the search failed: {error}")] * len(asked)
-    return [passages or _nothing(f"no passage was found for '{c.text}'") for passages, (_, c) in zip(found, asked, strict=True)]
+    return [passages or ([] if title is None else _no_page(title)) for passages, title in zip(found, titles, strict=True)]
 
 
 def _choose(given: Sequence[Passage], claims: Sequence[str], k: int) -> Sequence[Sequence[Passage]]:
@@ -76,9 +78,15 @@ def _choose(given: Sequence[Passage], claims: Sequence[str], k: int) -> Sequence
     return [found or given[:k] for found in from_passages(given).search(claims, k)]
 
 
+def unfound(verdict: Verdict) -> Verdict:
+    """A claim that has nothing to be compared with: the passages leave it open, and P(true) is 0."""
+    return replace(verdict, label="vague", p=0.0, evidence=({UNFOUND: "words"},))
+
+
+def _no_page(title: str) -> Failure:
+    return Failure("retrieve", "no_passages", f"there is no page of the title '{title}'")
+
+
 def _no_store(response: Response) -> Failure:
-    return _nothing(f"question '{response.question.id}' has no passages and there is no store")
-
-
-def _nothing(message: str) -> Failure:
+    message = f"question '{response.question.id}' has no passages and there is no store"
     return Failure("retrieve", "no_passages", message)

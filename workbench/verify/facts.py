@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING
 
 from workbench.types import Checked, Claim, Claims, Failure, Judge, Passage, Prompt, Reply, Response, Verdict, Verify
 from workbench.verify.ask import ask, name, read, split, total
-from workbench.verify.claims import HEDGED, is_hedged, open_claims, retrieve
+from workbench.verify.claims import HEDGED, is_hedged, open_claims, retrieve, unfound
 from workbench.verify.evidence import cite
 
 if TYPE_CHECKING:
     from workbench.knowledge import Search
-
-FACTS = ("correct", "hedged_correct", "vague", "hedged_wrong", "wrong")
 
 
 def facts(judge: Judge, search: Search | None = None, k: int = 5, informativeness: bool = True) -> Verify:
@@ -23,9 +21,9 @@ def facts(judge: Judge, search: Search | None = None, k: int = 5, informativenes
 
     The passages are the `k` best of the question's own if it has any, else of those that `search` finds for the claim in the
     pages that its title names. The judge says correct, vague or wrong; a hedged sentence turns the first and the last
-    into the hedged labels. A claim without passages is a failure of stage "retrieve". A claim that was judged as it was
-    extracted is not asked about again. Where the rating fails, the labels stand and a failed verdict on the response,
-    "informativeness", says why there is none.
+    into the hedged labels. A claim without passages is a failure of stage "retrieve"; one that shares no word with any passage
+    of the store is vague, and nobody is asked. A claim that was judged as it was extracted is not asked about again. Where the
+    rating fails, the labels stand and a failed verdict on the response, "informativeness", says why there is none.
     """
 
     def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
@@ -55,7 +53,7 @@ class _Row:
 
         question = self.response.question.text
         for claim in self.claims:
-            if not isinstance(passages := self.passages[claim.id], Failure):
+            if (passages := self.passages[claim.id]) and not isinstance(passages, Failure):
                 yield render("verify", question=question, claims=[claim.text], passages=passages)
         if informativeness and self.claims:
             texts = [claim.text for claim in self.claims]
@@ -79,6 +77,8 @@ def _verdict(row: _Row, claim: Claim, replies: Iterator[Reply], by: str) -> Verd
     target, passages = f"claim:{claim.id}", row.passages[claim.id]
     if isinstance(passages, Failure):
         return Verdict(target, "fact", by=by, error=passages)
+    if not passages:
+        return unfound(Verdict(target, "fact", by="rule"))
     label, error = split(read("verify", next(replies)))
     if label and is_hedged(row.response, row.found, claim):
         label = HEDGED.get(label, label)

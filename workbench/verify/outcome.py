@@ -9,8 +9,6 @@ from workbench.answers import final_answer, is_abstention, matches
 from workbench.types import Checked, Claims, Failure, Judge, Prompt, Reply, Response, Verdict, Verify
 from workbench.verify.ask import ask, name, read, split, total
 
-OUTCOMES = ("correct", "uncertain", "incorrect")
-
 
 def outcome(require_box: bool = False, abstentions: Iterable[str] = ()) -> Verify:
     r"""The outcome of TruthRL (arXiv 2509.25760, section 3), decided by the rules of `workbench.answers`.

@@ -9,7 +9,6 @@ from workbench.answers import is_abstention
 from workbench.types import Checked, Claims, Judge, Prompt, Response, Verdict, Verify
 from workbench.verify.ask import ask, name, read, split, total
 
-REASONING = ("good", "poor")
 _CLAUSE_END = re.compile(r"[,;:，；：]|\s[-–—]\s|—")
 
 

@@ -10,8 +10,6 @@ from workbench.types import Question
 from workbench.world.facts import Fact
 from workbench.world.parser import Parsed
 
-USELESS = 1
-
 
 @dataclass(frozen=True)
 class Subject:
@@ -35,14 +33,15 @@ def subject_of(question: Question, named: Collection[str], facts: Mapping[str, F
 
 
 class Told:
-    """What a response has said so far, section by section; `is_useless` is to be asked of each claim in order."""
+    """What a response has said so far, section by section; `useless` is to be asked of each claim in order."""
 
     def __init__(self, subject: Subject) -> None:
         self.subject, self.reached = subject, set(subject.entities)
         self.said: set[tuple[str, str, str, str | None]] = set()
 
-    def is_useless(self, section: str, stated: Sequence[Parsed]) -> bool:
-        """Whether a claim with these facts repeats what its section says already, or is about nothing that is asked about.
+    def useless(self, section: str, stated: Sequence[Parsed]) -> str | None:
+        """Why a claim with these facts is of no use, as a label of the aspect "subject": it is about nothing that is asked
+        about ("other"), or repeats what its section says already ("asked"). None where it is of use.
 
         A vague claim repeats any claim on the same relation. Whether a claim is true does not matter: who names the wrong
         employer, and says where that one is based, speaks of what was asked. Where it is not known what a question is about,
@@ -52,7 +51,9 @@ class Told:
         repeats = facts <= self.said
         self.said |= facts | {(*fact[:3], None) for fact in facts}
         self.reached |= {p.object for p in stated if p.object and (p.subject, p.relation) in self.subject.bridges}
-        return repeats or (bool(self.reached) and not any(map(self._is_asked, stated)))
+        if self.reached and not any(map(self._is_asked, stated)):
+            return "other"
+        return "asked" if repeats else None
 
     def _is_asked(self, parsed: Parsed) -> bool:
         """What somebody wrote is about that person too, though the fact is one of the book."""

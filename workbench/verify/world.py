@@ -8,12 +8,14 @@ from dataclasses import replace
 from functools import lru_cache
 
 from workbench.answers import is_abstention
-from workbench.types import Checked, Claims, Failure, Question, Response, Verdict, Verify
+from workbench.extract.world import broken, topic_of
+from workbench.types import REFUTED, SUPPORTED, USELESS, Checked, Claims, Failure, Question, Response, Verdict, Verify
 from workbench.verify.checklist import answer_part
-from workbench.verify.relevance import USELESS, Subject, Told, subject_of
+from workbench.verify.claims import open_claims
+from workbench.verify.relevance import Subject, Told, subject_of
 from workbench.world import schema
 from workbench.world.facts import Fact
-from workbench.world.oracle import P_TRUE, Oracle
+from workbench.world.oracle import Oracle
 from workbench.world.parser import Parsed
 from workbench.world.world import World
 
@@ -22,7 +24,8 @@ IMPORTANT = 3  # least importance of a fact that belongs on a checklist *(ours)*
 
 def world_facts(world: World) -> Verify:
     """Aspect "fact": all that is not a fact of the world is wrong; informativeness is the importance of what is stated, and 1
-    for a claim that repeats an earlier one of its section or is about nothing that the question is about *(ours)*."""
+    for a claim that repeats an earlier one of its section or is about nothing that the question is about *(ours)*. Which of the
+    two it is, a verdict of the aspect "subject" says of each such claim: "asked" or "other"."""
     oracle = _oracle(world)
 
     def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
@@ -57,8 +60,8 @@ def world_claim_checklist(world: World) -> Verify:
 def world_reasoning(world: World) -> Verify:
     """Aspect "reasoning": good if the thinking makes a true claim about what is asked and none that is wrong *(ours)*.
 
-    Idle talk and vague claims make no thinking good, nor do true claims beside the question; that of an abstention is poor
-    (TruthRL, arXiv 2509.25760, table 8).
+    Idle talk, vague claims and those that cannot be read make no thinking good, nor do true claims beside the question; that of
+    an abstention is poor (TruthRL, arXiv 2509.25760, table 8).
     """
     oracle = _oracle(world)
 
@@ -132,26 +135,28 @@ def _names(world: World) -> re.Pattern[str]:
 
 
 def _topic(oracle: Oracle, question: Question) -> str | None:
-    from workbench.extract.world import topic_of
-
     return topic_of(oracle.parser, question)
 
 
 def _facts(oracle: Oracle, response: Response, found: Claims) -> Iterator[Verdict]:
-    """A verdict for each claim that the extraction has not judged itself, as it does where it cannot read one."""
-    for verdict, useless in _judged(oracle, response, found):
-        yield replace(verdict, informativeness=USELESS) if useless else verdict
+    """A verdict for each claim that the extraction has not judged itself, as it does where it cannot read one.
 
-
-def _judged(oracle: Oracle, response: Response, found: Claims) -> Iterator[tuple[Verdict, bool]]:
-    """The same verdicts as the oracle gives them, and whether the claim is of no use to somebody who asks the question."""
-    topic, judged = _topic(oracle, response.question), {verdict.target for verdict in found.verdicts}
+    A claim that cannot be read is a failure only where neither the question nor any other claim is about this world.
+    """
+    topic, claims = _topic(oracle, response.question), open_claims(found)
     told = Told(_subject(oracle, response.question, topic))
-    for claim in found.claims:
-        if f"claim:{claim.id}" not in judged:
-            [verdict] = oracle.judge([claim.text], topic)
-            useless = not verdict.error and told.is_useless(claim.section, oracle.parser.parse(claim.text, topic).claims)
-            yield replace(verdict, target=f"claim:{claim.id}"), useless
+    parses = [oracle.parser.parse(claim.text, topic) for claim in claims]
+    ours = topic is not None or len(claims) < len(found.claims) or any(parse.claims for parse in parses)
+    for claim, parse, verdict in zip(claims, parses, oracle.judge([claim.text for claim in claims], topic), strict=True):
+        target = f"claim:{claim.id}"
+        if verdict.error:
+            reason = parse.unparsed[0].reason if parse.unparsed else "form"
+            yield broken(target, reason) if ours else replace(verdict, target=target)
+            continue
+        subject = told.useless(claim.section, parse.claims)
+        yield replace(verdict, target=target, informativeness=USELESS if subject else verdict.informativeness)
+        if subject:
+            yield Verdict(target, "subject", subject, by="world")
 
 
 def _subject(oracle: Oracle, question: Question, topic: str | None) -> Subject:
@@ -194,31 +199,25 @@ def _claims(oracle: Oracle, response: Response, found: Claims) -> Iterator[Verdi
     question = response.question
     items = question.checklist or world_checklist_items(oracle.world, question)
     listed = [parsed for item in items for parsed in _states(oracle, item, question)]
-    judged = {verdict.target for verdict in found.verdicts}
     for claim in found.claims:
         if claim.section != "think":
-            verdict = Verdict(f"claim:{claim.id}", "checklist", by="world")
             stated = _states(oracle, claim.text, question)
-            if stated or verdict.target in judged or _is_vague(oracle, claim.text, question):
-                yield replace(verdict, label=_compare(stated, listed) if stated else "missing")
-            else:
-                yield replace(verdict, error=_unreadable(claim.text))
-
-
-def _is_vague(oracle: Oracle, text: str, question: Question) -> bool:
-    return bool(oracle.parser.parse(text, _topic(oracle, question)).claims)
+            label = (
+                _compare(stated, listed) if stated else "missing"
+            )  # what is vague, or cannot be read, says nothing of any item
+            yield Verdict(f"claim:{claim.id}", "checklist", label, by="world")
 
 
 def _reasoning(oracle: Oracle, response: Response, found: Claims) -> Verdict:
     verdict = Verdict("reasoning", "reasoning", by="world")
     thought = {f"claim:{claim.id}" for claim in found.claims if claim.section == "think"}
-    unread = [one for one in found.verdicts if one.target in thought]  # sentences that the extraction could not read
-    judged = [(one, useless) for one, useless in _judged(oracle, response, found) if one.target in thought]
-    told = [*unread, *(one for one, _ in judged)]
-    if error := found.error or next((one.error for one in told if one.error), None):
+    judged = [one for one in _facts(oracle, response, found) if one.target in thought]
+    facts = [one for one in (*found.verdicts, *judged) if one.target in thought and one.aspect == "fact"]
+    if error := found.error or next((one.error for one in facts if one.error), None):
         return replace(verdict, error=error)
-    helps = any(one.p == P_TRUE["correct"] and not useless for one, useless in judged)
-    good = helps and all(one.p != P_TRUE["wrong"] for one in told) and not is_abstention(response.text)
+    useless = {one.target for one in judged if one.aspect == "subject"}  # said before, or about another subject
+    helps = any(one.label in SUPPORTED and one.target not in useless for one in judged)
+    good = helps and all(one.label not in REFUTED for one in facts) and not is_abstention(response.text)
     return replace(verdict, label="good" if good else "poor")
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from workbench.types import Failure, Verdict
+from workbench.types import CLAIM_LABELS, Failure, Verdict
 from workbench.world.parser import Parsed, Parser
 from workbench.world.world import World
 
-LABELS = ("correct", "hedged_correct", "vague", "hedged_wrong", "wrong")
 P_TRUE = {"correct": 1.0, "hedged_correct": 1.0, "vague": None, "hedged_wrong": 0.0, "wrong": 0.0}
 
 
@@ -39,7 +38,7 @@ class Oracle:
             failure = Failure("verify", "unparsed", f"the claim is not a statement about this world ({reason})", claim)
             return Verdict(target, "fact", by="world", error=failure)
         labels = [self.label(parsed) for parsed in parse.claims]
-        worst = max(labels, key=LABELS.index)
+        worst = max(labels, key=CLAIM_LABELS.index)
         facts = [self.world.by[parsed.subject][parsed.relation] for parsed in parse.claims]
         return Verdict(
             target, "fact", worst, P_TRUE[worst], max(fact.importance for fact in facts),
