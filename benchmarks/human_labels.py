@@ -54,7 +54,7 @@ CALIBRATED = (  # each claim once, and none that the verifier was trained on
 
 def measure(folder: Path, verifier: Remembered, limit: int | None, seed: int) -> dict[str, Any]:
     """Every part that needs no clock."""
-    from workbench.verifier import read_rows, robustness
+    from workbench.entailment import read_rows, robustness
 
     rows = read_rows(folder / "nli_dev.jsonl.gz")
     tuned = verdicts.tune(rows)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -33,3 +35,19 @@ def slices() -> Path:
     if not folder:
         pytest.skip("WORKBENCH_SLICES does not name a folder with slices of the real data sets")
     return Path(folder)
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """The command line, called in this process: arguments -> exit code, stdout and stderr without colours."""
+
+    from workbench.cli import main
+
+    def call(*arguments: object) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as exit:
+            main(list(map(str, arguments)))
+        assert isinstance(exit.value.code, int)
+        out, err = (re.sub(r"\x1b\[[\d;]*m", "", text) for text in capsys.readouterr())
+        return exit.value.code, out, err
+
+    return call

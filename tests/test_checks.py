@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 
 from tests.test_verify_judged import Scripted
-from workbench.checks import Checks, judge_checks, local_checks, world_checks
+from workbench.checks import Checks, judge_checks, world_checks
 from workbench.recipes import METHODS, checks_needed, method_configs
-from workbench.types import Response, WorkbenchError
+from workbench.types import Response
 from workbench.world import load_world
 
 NAMES = {"fact", "outcome", "checklist", "claim_checklist", "reasoning"}
@@ -36,11 +34,3 @@ def test_only_a_model_reads_in_a_single_pass(world: Checks) -> None:
     response = Response("r", load_world(0, 0.1).questions("test")[0], "A claim is here.")
     assert checks.extract([response])[0].error is None
     assert [prompt.task for prompt in judge.batches[0]] == ["single_pass"]
-
-
-def test_without_the_local_model_s_libraries_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in sys.modules if name.startswith("workbench.verifier")]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "workbench.verifier", None)
-    with pytest.raises(WorkbenchError, match=r"install what this package depends on \(`make demo` does\)"):
-        local_checks()

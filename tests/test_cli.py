@@ -18,7 +18,6 @@ import pytest
 import typer
 
 from tests.helpers.small_bench import NAMES, SETTINGS, make_bench
-from workbench.cli import main
 from workbench.cli.frame import app
 from workbench.types import WorkbenchError
 
@@ -36,18 +35,6 @@ NO_BENCH = "workbench: no bench 'huge': choose one of tiny, small, paper\n"
 
 Cli = Callable[..., tuple[int, str, str]]
 Scores = dict[str, Any]
-
-
-@pytest.fixture
-def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
-    def call(*arguments: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as exit:
-            main(arguments)
-        assert isinstance(exit.value.code, int)
-        out, err = (re.sub(r"\x1b\[[\d;]*m", "", text) for text in capsys.readouterr())  # some CI services force colours
-        return exit.value.code, out, err
-
-    return call
 
 
 @pytest.fixture

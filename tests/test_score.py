@@ -5,20 +5,16 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.helpers.score_helpers import read, world_rows, write
-from workbench.cli import main
+from tests.helpers.score_helpers import Cli, options, read, world_rows, write
 from workbench.score import Options, estimate_file, score_file
 from workbench.store import Store, iter_feedback, read_questions, table
 from workbench.types import WorkbenchError
-
-Cli = Callable[..., tuple[int, str, str]]
 
 SAID = {
     "id": "a",
@@ -30,22 +26,6 @@ SAID = {
     ],
     "outcome": "correct",
 }
-
-
-@pytest.fixture
-def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
-    def call(*arguments: object) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as exit:
-            main(list(map(str, arguments)))
-        assert isinstance(exit.value.code, int)
-        out, err = (re.sub(r"\x1b\[[\d;]*m", "", text) for text in capsys.readouterr())
-        return exit.value.code, out, err
-
-    return call
-
-
-def options(folder: Path, rows: list[Any], **more: Any) -> Options:
-    return Options(write(folder / "in.jsonl", rows), folder / "out" / "f.jsonl", **more)
 
 
 def test_the_world_scores_its_own_biographies(tmp_path: Path) -> None:
@@ -322,90 +302,6 @@ def test_a_judge_without_evidence_is_refused(tmp_path: Path) -> None:
         estimate_file(chosen)
 
 
-BAD: list[tuple[Any, str]] = [
-    ({"id": "b", "question": "Who?"}, 'no "response"'),
-    ("not json", "not JSON"),
-    ('{"id": "t", "resp', "not JSON"),
-    ("[1]", "not a JSON object"),
-    ({**SAID, "response": "again"}, "the id 'a' stands in an earlier row"),
-    ({"id": "d", "response": "X.", "claims": [{"text": "X", "label": "Incorrect"}]}, '"label"'),
-    ({"question": "q", "response": "X."}, 'no "id"'),
-    ({"id": True, "question": "q", "response": "X."}, '"id"'),
-    ({"id": "e", "response": 7, "claims": []}, '"response" is not a text'),
-    ({"id": "f", "question": ["q"], "response": "X."}, '"question" is not a text'),
-    ({"id": "g", "question": "q", "response": "X.", "passages": [3]}, "passage"),
-    ({"id": "h", "question": "q", "response": "X.", "answers": [[3]]}, '"answers"'),
-    ({"id": "i", "response": "X.", "claims": [{"text": "X", "label": "wrong", "informativeness": 6}]}, "informativeness"),
-    ({"id": "j", "response": "X.", "claims": [], "outcome": "right"}, "'right'"),
-    ({"id": "k", "response": "X.", "claims": [], "verdicts": [{"target": "claim:3", "label": "wrong"}]}, "claim:3"),
-    ({"id": "l", "response": "X.", "claims": [{"text": "X", "span": [0, 9]}], "verdicts": []}, "span"),
-    ({"id": "m", "response": "X.", "claims": [{"text": "X", "sentence": 9}], "verdicts": []}, "sentence"),
-    ({"id": "n", "response": "X.", "claims": [], "tokens": {"offsets": [[0, 99]]}}, "offsets"),
-    ({"id": "o", "response": "X.", "claims": [], "finish": "eos"}, '"finish"'),
-    ({"id": "p", "response": "X.", "claims": [], "verdicts": [{"target": "response", "p": 2}]}, "p of 'response'"),
-    ({"id": "q", "response": "X.", "claims": "none"}, '"claims"'),
-    ({"id": "r", "response": "X.", "claims": [], "rewards": {"x": 1}}, '"rewards"'),
-]
-
-
-def test_malformed_rows_are_named_by_line_and_the_rest_goes_on(tmp_path: Path, cli: Cli) -> None:
-    good = {"id": "z", "response": "I do not know.", "claims": [], "outcome": "uncertain"}
-    source = write(tmp_path / "in.jsonl", [SAID, *(bad for bad, _ in BAD), "", good])
-    out = tmp_path / "out.jsonl"
-    code, printed, err = cli("score", "--in", source, "--out", out, "--method", "rlfh", "--json")
-    summary = json.loads(printed)
-    assert (code, summary["malformed"], summary["duplicates"], summary["rows"]) == (3, len(BAD), 1, 2)
-    for line, (problem, (_, message)) in enumerate(zip(summary["problems"], BAD, strict=True), start=2):
-        assert problem["line"] == line
-        assert message in problem["problem"]
-    assert f"{source}:2: " in err and f"{len(BAD) - 10} more rows" in err
-    assert [row["id"] for row in read(out)] == ["a", "z"]
-
-
-def test_a_file_in_which_no_row_can_be_scored_is_refused(tmp_path: Path, cli: Cli) -> None:
-    [known] = world_rows(1)
-    source = write(tmp_path / "in.jsonl", [{"id": 1, "prompt": known["question"], "output": known["response"]}])
-    code, out, err = cli("score", "--in", source, "--out", tmp_path / "out.jsonl", "--judge", "world")
-    assert (code, out) == (2, "")
-    assert "the row has id, prompt, output" in err and "--map" in err
-    assert not (tmp_path / "out.jsonl").exists()
-    code, _, _ = cli("score", "--in", source, "--out", tmp_path / "out.jsonl", "--judge", "world", "--method", "none",
-                     "--map", "question=prompt, response=output")  # fmt: skip
-    assert code == 0
-    code, _, err = cli("score", "--in", source, "--out", tmp_path / "x.jsonl", "--map", "reply=output")
-    assert code == 2 and "the fields are" in err
-
-
-def test_parquet_is_read_as_jsonl_is(tmp_path: Path) -> None:
-    import pandas as pd
-
-    rows = world_rows(3)
-    pd.DataFrame(rows).to_parquet(tmp_path / "in.parquet")
-    chosen = options(tmp_path, rows, judge="world", method="rlfh")
-    score_file(chosen)
-    other = Options(tmp_path / "in.parquet", tmp_path / "p" / "f.jsonl", judge="world", method="rlfh")
-    score_file(other)
-    assert read(other.out) == read(chosen.out)
-
-
-def test_feedback_that_went_through_a_table_is_replayed(tmp_path: Path) -> None:
-    import pandas as pd
-
-    first = options(tmp_path, [SAID, {**SAID, "id": "b", "response": "I do not know.", "claims": [], "outcome": "uncertain"}])
-    score_file(first)
-    stored = read(first.out)
-    del stored[0]["rewards"]["klcf"]  # so that the table has a gap
-    pd.DataFrame(stored).to_parquet(first.out.with_name("f.parquet"))
-    second = Options(first.out.with_name("f.parquet"), tmp_path / "again" / "g.jsonl")
-    assert score_file(second)["malformed"] == 0
-    again = read(second.out)
-    for before, after in zip(read(first.out), again, strict=True):
-        assert {**after, "rewards": 0} == {**before, "rewards": 0}
-        for name, reward in before["rewards"].items():
-            assert after["rewards"][name]["value"] == reward["value"]
-            assert after["rewards"][name]["tokens"] == reward["tokens"]
-
-
 def test_more_failures_than_allowed_stop_it_and_it_can_be_taken_up(tmp_path: Path, cli: Cli) -> None:
     wrong = [{"id": n, "question": "Who was Napoleon?", "response": "Napoleon was born in Ajaccio."} for n in range(300)]
     source, out = write(tmp_path / "in.jsonl", wrong), tmp_path / "out.jsonl"
@@ -465,7 +361,7 @@ def test_question_ids_never_come_to_mean_two_things(tmp_path: Path) -> None:
 def test_a_missing_verifier_is_told_with_what_there_is_instead(
     tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("workbench.verifier.check.SHIPPED", tmp_path / "gone")
+    monkeypatch.setattr("workbench.entailment.verifier.SHIPPED", tmp_path / "gone")
     source = write(tmp_path / "in.jsonl", [{**world_rows(1)[0], "passages": ["x"]}])
     code, out, err = cli("score", "--in", source, "--out", tmp_path / "f.jsonl")
     assert (code, out) == (2, "")

@@ -13,13 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from workbench.entailment import Verifier, load_verifier, robustness
+from workbench.entailment.plain import is_order
+from workbench.entailment.robustness import cases
+from workbench.entailment.rows import LABELS
+from workbench.entailment.verifier import SHIPPED, Check, windows
 from workbench.grade import grade
 from workbench.types import Checked, Claim, Claims, Passage, Question, Response, Verdict, WorkbenchError
-from workbench.verifier import Verifier, informativeness, load_verifier, local_facts, robustness
-from workbench.verifier.check import SHIPPED, Check, windows
-from workbench.verifier.plain import is_order
-from workbench.verifier.robustness import cases
-from workbench.verifier.rows import LABELS
+from workbench.verify.local import informativeness, local_facts
 
 BRIDGE = "The Orrin Bridge was opened to traffic in 1931. It is 420 metres long and carries two railway tracks."
 FILLER = "The weather in the valley is mild in spring. Sheep graze on the hills until late in autumn. "
@@ -268,7 +269,7 @@ def test_the_shipped_files_are_small_and_agree() -> None:
         pytest.skip("no data folder")
     import hashlib
 
-    from workbench.verifier.card import card_text
+    from workbench.entailment.card import card_text
 
     card = json.loads((SHIPPED / "card.json").read_text())
     adapter = SHIPPED / "adapter.safetensors"
@@ -285,7 +286,7 @@ def test_the_shipped_files_are_small_and_agree() -> None:
 
 def test_the_licence_follows_from_the_sources() -> None:
     """Weights that were trained on share-alike text are not offered as if they were not; of others' data nothing is said."""
-    from workbench.verifier.card import SHARE_ALIKE, card_text
+    from workbench.entailment.card import SHARE_ALIKE, card_text
 
     card = json.loads((SHIPPED / "card.json").read_text())
     text = card_text(card)
@@ -308,7 +309,7 @@ def test_the_licence_follows_from_the_sources() -> None:
 
 @pytest.mark.slow
 def test_dev_accuracy_is_that_of_the_card(verifier: Verifier, slices: Path) -> None:
-    from workbench.verifier import evaluate_verifier, read_rows
+    from workbench.entailment import evaluate_verifier, read_rows
 
     card = json.loads((SHIPPED / "card.json").read_text())
     found = evaluate_verifier(verifier, read_rows(slices / "nli_dev.jsonl.gz"))
@@ -318,7 +319,7 @@ def test_dev_accuracy_is_that_of_the_card(verifier: Verifier, slices: Path) -> N
 
 @pytest.mark.slow
 def test_public_slices_are_as_the_card_says(verifier: Verifier, slices: Path) -> None:
-    from workbench.verifier.slices import measure_slices
+    from workbench.entailment.slices import measure_slices
 
     told = {row["file"]: row for row in json.loads((SHIPPED / "slices.json").read_text())}
     found = {row["file"]: row for row in measure_slices(verifier, slices)}

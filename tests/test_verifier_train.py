@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.types import WorkbenchError
-from workbench.verifier.augment import (
+from workbench.entailment.augment import (
     CONTRADICT,
     NEUTRAL,
     SUPPORT,
@@ -24,9 +23,10 @@ from workbench.verifier.augment import (
     negate,
     surround,
 )
-from workbench.verifier.calibrate import fit_temperature, reliability
-from workbench.verifier.evaluate import evaluate_verifier
-from workbench.verifier.rows import LABELS, Row, read_rows
+from workbench.entailment.calibrate import fit_temperature, reliability
+from workbench.entailment.evaluate import evaluate_verifier
+from workbench.entailment.rows import LABELS, Row, read_rows
+from workbench.types import WorkbenchError
 
 TOWNS = "Arle Brun Calo Dorn Elst Fane Gorm Hult Ivre Jask Kell Lund".split()
 
@@ -148,8 +148,8 @@ def test_reliability_by_hand() -> None:
 def test_training_lowers_the_loss_and_moves_the_weights() -> None:
     import torch
 
-    from workbench.verifier.model import Encoder, new_model
-    from workbench.verifier.train import TrainConfig, _Training, epoch_batches
+    from workbench.entailment.model import Encoder, new_model
+    from workbench.entailment.train import TrainConfig, _Training, epoch_batches
 
     config = TrainConfig(rows=12, made=0.0, warmup=0, threads=1)
     torch.manual_seed(0)
@@ -167,7 +167,7 @@ def test_training_lowers_the_loss_and_moves_the_weights() -> None:
 def test_compression_keeps_a_change_of_low_rank_and_cuts_the_rest() -> None:
     import torch
 
-    from workbench.verifier.model import compress, expand, new_model
+    from workbench.entailment.model import compress, expand, new_model
 
     torch.manual_seed(1)
     model = new_model()
@@ -186,7 +186,7 @@ def test_compression_keeps_a_change_of_low_rank_and_cuts_the_rest() -> None:
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from workbench.verifier.train import TrainConfig, train_verifier
+    from workbench.entailment.train import TrainConfig, train_verifier
 
     folder = tmp_path_factory.mktemp("verifier")
     data = write(folder / "data.jsonl.gz", rows_of(48))
@@ -198,7 +198,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 def test_a_training_leaves_a_verifier_with_its_card(trained: Path) -> None:
-    from workbench.verifier import load_verifier
+    from workbench.entailment import load_verifier
 
     card = json.loads((trained / "out" / "card.json").read_text())
     assert sorted(path.name for path in (trained / "out").iterdir()) == ["README.md", "adapter.safetensors", "card.json"]
@@ -217,10 +217,10 @@ def test_the_mean_of_two_verifiers(trained: Path, tmp_path: Path) -> None:
     """What does not fit together is refused before anything is written."""
     import torch
 
-    from workbench.verifier import load_verifier
-    from workbench.verifier.merge import merge_verifiers
-    from workbench.verifier.model import new_model
-    from workbench.verifier.train import TrainConfig, train_verifier
+    from workbench.entailment import load_verifier
+    from workbench.entailment.merge import merge_verifiers
+    from workbench.entailment.model import new_model
+    from workbench.entailment.train import TrainConfig, train_verifier
 
     data, dev = trained / "data.jsonl.gz", trained / "dev.jsonl"
     train_verifier(data, dev, tmp_path / "other", TrainConfig(epochs=1, rank=8, threads=1, seed=1, lr=0.01, warmup=1))
@@ -254,7 +254,7 @@ def test_the_mean_of_two_verifiers(trained: Path, tmp_path: Path) -> None:
 def test_a_killed_training_resumes_to_the_same_weights(tmp_path: Path) -> None:
     import torch
 
-    from workbench.verifier.train import TrainConfig, _Training, fit
+    from workbench.entailment.train import TrainConfig, _Training, fit
 
     rows, config = rows_of(96), TrainConfig(epochs=2, rows=8, save_every=3, threads=1, bfloat16=False)
     whole, _ = fit(rows, config, tmp_path / "whole.pt")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from workbench.types import Extract, Judge, Question, Verify, WorkbenchError
+from workbench.types import Extract, Judge, Question, Verify
 
 if TYPE_CHECKING:
     from workbench.knowledge import Search
@@ -81,21 +81,14 @@ def rule_checks(require_box: bool = False) -> Checks:
 
 
 def local_checks(search: Search | None = None) -> Checks:
-    """Without a judge's model: claims by rules, facts by the small entailment model of `workbench.verifier`, outcome by rules.
+    """Without a judge's model: claims by rules, facts by the small model of `workbench.entailment`, outcome by rules.
 
     Raises:
-        WorkbenchError: what the entailment model runs on is not installed.
+        WorkbenchError: the model's weights are not there, or are not those that it was trained on.
     """
+    from workbench.entailment import load_verifier
     from workbench.extract import rules
     from workbench.verify import outcome
+    from workbench.verify.local import local_facts
 
-    try:
-        from workbench.verifier import load_verifier, local_facts
-
-        verifier = load_verifier()
-    except ImportError as error:
-        raise WorkbenchError(
-            f"the local verifier needs '{error.name}': install what this package depends on (`make demo` does), or name a "
-            "judge by its URL"
-        ) from error
-    return Checks(rules(), {"fact": local_facts(verifier, search), "outcome": outcome()})
+    return Checks(rules(), {"fact": local_facts(load_verifier(), search), "outcome": outcome()})

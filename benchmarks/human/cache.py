@@ -10,9 +10,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from workbench.entailment import Check, Verifier, load_verifier
+from workbench.entailment.verifier import SHIPPED
 from workbench.types import Passage
-from workbench.verifier import Check, Verifier, load_verifier
-from workbench.verifier.check import SHIPPED
 
 CHUNK = 100  # claims between two saves
 

@@ -18,7 +18,7 @@ from workbench.credit.attribute import find_sentence
 from workbench.extract import rules
 from workbench.grade import grade
 from workbench.types import Feedback, Passage, Question, Response
-from workbench.verifier import local_facts
+from workbench.verify.local import local_facts
 
 Span = tuple[int, int]
 FACTUAL = ("Wrong-Grounding", "Unverifiable")

@@ -14,10 +14,10 @@ import numpy as np
 from benchmarks.human import stats
 from benchmarks.human.cache import Remembered
 from workbench.credit.attribute import words
+from workbench.entailment import LABELS, Row
+from workbench.entailment.calibrate import reliability
+from workbench.entailment.slices import slice_rows
 from workbench.types import Passage
-from workbench.verifier import LABELS, Row
-from workbench.verifier.calibrate import reliability
-from workbench.verifier.slices import slice_rows
 
 FIXED = 0.7  # of the claim's words: chosen before any figure was seen
 
@@ -42,7 +42,7 @@ class DataSet:
 
 
 def from_rows(name: str, group: Callable[[Row], str]) -> Callable[[Path], list[Pair]]:
-    """A file that `workbench.verifier.slices` reads."""
+    """A file that `workbench.entailment.slices` reads."""
     return lambda folder: pairs(slice_rows(folder, name), group)
 
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from zlib import crc32
 
 from workbench.judge import Element
+from workbench.score import Options
 from workbench.world import load_world
 from workbench.world.render import biography
+
+Cli = Callable[..., tuple[int, str, str]]  # arguments -> exit code, stdout, stderr
 
 LABELS = {
     "verify": ("correct", "vague", "wrong"),
@@ -80,3 +83,7 @@ def write(path: Path, rows: Iterable[Mapping[str, Any] | str]) -> Path:
 
 def read(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def options(folder: Path, rows: list[Any], **more: Any) -> Options:
+    return Options(write(folder / "in.jsonl", rows), folder / "out" / "f.jsonl", **more)

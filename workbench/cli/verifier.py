@@ -41,7 +41,7 @@ def verifier_train(
     as_json: Json = False,
 ) -> None:
     """Fine-tune the packaged MiniLM on labelled pairs; keep what changed in a few megabytes, with a card."""
-    from workbench.verifier.train import TrainConfig, train_verifier
+    from workbench.entailment.train import TrainConfig, train_verifier
 
     config = TrainConfig(epochs=epochs, lr=lr, dropout=dropout, seed=seed, threads=threads)
     config = replace(config, weights={**config.weights, **_weights(weight or [])})
@@ -64,7 +64,7 @@ def verifier_merge(
     as_json: Json = False,
 ) -> None:
     """Take the mean of the weights of several trained verifiers; it often errs less than each."""
-    from workbench.verifier.merge import merge_verifiers
+    from workbench.entailment.merge import merge_verifiers
 
     with stdout_kept_clean():
         card = merge_verifiers(folders, data, dev, out, share, threads)
@@ -79,8 +79,8 @@ def verifier_evaluate(
     as_json: Json = False,
 ) -> None:
     """Accuracy by source, class, length and negation, calibration, and speed of a verifier on labelled pairs."""
+    from workbench.entailment import evaluate_verifier, load_verifier, read_rows
     from workbench.threads import use_threads
-    from workbench.verifier import evaluate_verifier, load_verifier, read_rows
 
     rows = read_rows(data)
     with stdout_kept_clean():

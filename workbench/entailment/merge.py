@@ -32,10 +32,10 @@ def merge_verifiers(
     """
     from safetensors.torch import save_file
 
-    from workbench.verifier.card import make_card, sha256, write_card
-    from workbench.verifier.check import load_verifier
-    from workbench.verifier.model import compress
-    from workbench.verifier.train import read_split
+    from workbench.entailment.card import make_card, sha256, write_card
+    from workbench.entailment.model import compress
+    from workbench.entailment.rows import read_split
+    from workbench.entailment.verifier import load_verifier
 
     weights = _shares(folders, shares)
     models = [load_verifier(folder).model for folder in folders]
@@ -75,7 +75,7 @@ def _shares(folders: Sequence[Path], shares: Sequence[float] | None) -> list[flo
 
 
 def _mean(models: Sequence[Any], shares: Sequence[float]) -> Any:
-    from workbench.verifier.model import new_model
+    from workbench.entailment.model import new_model
 
     states: list[Mapping[str, Any]] = [model.state_dict() for model in models]
     merged = new_model()

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from workbench.entailment.verifier import Check, Unsupported, Verifier
 from workbench.failures import unparsed
 from workbench.types import UNFOUND, Checked, Claim, Claims, Cost, Failure, Passage, Response, Verdict, Verify
-from workbench.verifier.check import Check, Unsupported, Verifier
 from workbench.verify.claims import HEDGED, is_hedged, open_claims, retrieve
 
 if TYPE_CHECKING:

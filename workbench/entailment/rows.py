@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -70,3 +71,35 @@ def _row(line: str, where: str) -> Row:
     if not row["claim"].strip():
         raise WorkbenchError(f"{where}: the claim is empty: remove that line")
     return Row(row["premise"], row["claim"], LABELS.index(row["label"]), str(row.get("source") or "unnamed"))
+
+
+@dataclass(frozen=True)
+class Split:
+    """The rows to train on, those to calibrate and measure on (`held`), and the files that they are from, by "data", "dev"."""
+
+    rows: Sequence[Row]
+    held: Sequence[Row]
+    files: Mapping[str, Path]
+
+
+def read_split(data: Path, dev: Path | None, weights: Mapping[str, float]) -> Split:
+    """Both files; without a dev file, a tenth of the data. Dev rows whose premise is trained on are left out.
+
+    Raises:
+        WorkbenchError: a bad file, or dev rows without all three labels.
+    """
+    rows, held = read_rows(data, weights), read_rows(dev) if dev else []
+    if not held:
+        rows, held = _hold_out(rows)
+    trained = {row.premise for row in rows}
+    held = [row for row in held if row.premise not in trained]
+    if not rows or len({row.label for row in held}) < len(LABELS):
+        raise WorkbenchError("the dev rows need all three labels, on premises that are not trained on: give others with --dev")
+    return Split(rows, held, {"data": data, **({"dev": dev} if dev else {})})
+
+
+def _hold_out(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
+    """A tenth of the premises, by their hash: the same whatever the order of the rows."""
+    tenth = [hashlib.sha256(row.premise.encode()).digest()[0] < 26 for row in rows]
+    kept = [row for row, out in zip(rows, tenth, strict=True) if not out]
+    return kept, [row for row, out in zip(rows, tenth, strict=True) if out]

@@ -10,10 +10,10 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Literal
 
+from workbench.entailment.model import MAX_LENGTH, Encoder, base_folder, collate, expand, logits
+from workbench.entailment.plain import is_order, plain
 from workbench.minilm import BASE_SHA256
 from workbench.types import Passage, WorkbenchError
-from workbench.verifier.model import MAX_LENGTH, Encoder, base_folder, collate, expand, logits
-from workbench.verifier.plain import is_order, plain
 
 if TYPE_CHECKING:
     import torch
@@ -77,7 +77,7 @@ class Verifier:
     def scores(self, pairs: Sequence[tuple[str, str]], batch: int = 32) -> torch.Tensor:
         """Raw scores (pairs, 3), not calibrated. Pairs of similar length are run together; the order is kept.
 
-        Sentences of a claim that speak to the judge are not read; see `workbench.verifier.plain`.
+        Sentences of a claim that speak to the judge are not read; see `workbench.entailment.plain`.
         """
         import torch
 
@@ -109,8 +109,8 @@ class Verifier:
 
         A passage is read in windows of whole sentences. p(support) and p(contradict) are the greatest among the windows
         (with `pool="mean"`, their means) and p(neutral) is what remains; where the two exceed 1 together, they are scaled to 1.
-        A claim without passages is neutral, and so is one that only speaks to its judge (`workbench.verifier.plain`). The span
-        is that of the window that decided.
+        A claim without passages is neutral, and so is one that only speaks to its judge (`workbench.entailment.plain`). The
+        span is that of the window that decided.
         """
         spans = cache(lambda text: windows(text, self.encoder, self.settings.window))  # claims often share their passages
         cut = [[] if is_order(claim) else self._windows(passages, spans) for claim, passages in claims]

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from workbench.verifier.rows import Row
+from workbench.entailment.rows import Row
 
 if TYPE_CHECKING:
     import torch
 
-    from workbench.verifier.check import Settings, Verifier
+    from workbench.entailment.verifier import Settings, Verifier
 
 BINS = 10
 BAND = [round(0.50 + 0.05 * step, 2) for step in range(9)]  # a label needs what is more likely than not

@@ -11,14 +11,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from workbench.entailment.evaluate import SAID
+from workbench.entailment.rows import LABELS, WEIGHTS, Row
 from workbench.jsonl import write_json
 from workbench.minilm import BASE, BASE_SHA256
 from workbench.threads import use_threads
-from workbench.verifier.evaluate import SAID
-from workbench.verifier.rows import LABELS, WEIGHTS, Row
 
 if TYPE_CHECKING:
-    from workbench.verifier.train import Split
+    from workbench.entailment.rows import Split
 
 TEXT = Path(__file__).parent / "card.md"
 MANY = 500  # dev rows; figures of fewer are rough
@@ -27,7 +27,7 @@ SLICES = """\
 Partial support counts as not supported, irrelevant as neutral. `wice/claim` is whole web pages, the oracle chunks are the
 parts that matter. "Support vs rest" is balanced accuracy at the threshold of the dev rows, {split}; beside it at .5. Most
 claims of the Factcheck-GPT file occur in training beside other evidence: it is not a clean test. The overlap baseline has its
-threshold chosen on the very rows it is measured on. Measured with `workbench.verifier.slices.measure_slices` on slices of the
+threshold chosen on the very rows it is measured on. Measured with `workbench.entailment.slices.measure_slices` on slices of the
 data sets' own files."""
 SHARE_ALIKE = ("snli_dev", "mnli_dev", "cad_nli", "fm2", "fm2_mismatch", "fever_symmetric", "wice", "wice_partial")
 SHARED = """\
@@ -39,7 +39,7 @@ are, by their own card, the packaged weights that they are added to.
 {sources}.
 Whether weights adapt the texts that they were trained on is unsettled, and is not decided here: should they, this is the
 licence under which text under CC BY-SA 3.0 or 4.0 may be passed on. The table above names the authors. What was changed:
-rows were chosen, split anew, joined and relabelled as the table says, and altered by `workbench.verifier.augment`. No text
+rows were chosen, split anew, joined and relabelled as the table says, and altered by `workbench.entailment.augment`. No text
 of a source lies here. The web pages that WiCE and Factcheck-GPT quote as evidence keep the terms of their owners."""
 OWN = """\
 What these weights may be used for depends on the licences of the data that they were trained on: say it here. The code is
@@ -54,11 +54,11 @@ def make_card(folder: Path, split: Split, model: Any, runs: Sequence[Mapping[str
     The dev rows also fit the temperature and the band, so calibration is shown cross-fitted as well: on each half with what
     the other half fitted.
     """
-    from workbench.verifier.calibrate import calibrate
-    from workbench.verifier.check import Verifier, read_tensors
-    from workbench.verifier.evaluate import evaluate_verifier
-    from workbench.verifier.model import expand
-    from workbench.verifier.robustness import robustness
+    from workbench.entailment.calibrate import calibrate
+    from workbench.entailment.evaluate import evaluate_verifier
+    from workbench.entailment.model import expand
+    from workbench.entailment.robustness import robustness
+    from workbench.entailment.verifier import Verifier, read_tensors
 
     adapter, held = folder / "adapter.safetensors", split.held
     with use_threads(threads):
@@ -88,7 +88,7 @@ def make_card(folder: Path, split: Split, model: Any, runs: Sequence[Mapping[str
 def _cross_fitted(plain: Any, held: Sequence[Row]) -> float:
     import torch
 
-    from workbench.verifier.calibrate import fit_temperature, reliability
+    from workbench.entailment.calibrate import fit_temperature, reliability
 
     scores = plain.scores([(row.premise, row.claim) for row in held]).double()
     gold = torch.tensor([row.label for row in held])

@@ -8,8 +8,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from workbench.verifier.check import Verifier
-from workbench.verifier.rows import LABELS
+from workbench.entailment.rows import LABELS
+from workbench.entailment.verifier import Verifier
 
 
 def cases() -> dict[str, Any]:
@@ -23,7 +23,7 @@ def robustness(verifier: Verifier) -> dict[str, Any]:
     """Mean and greatest change of p(support) by instructions in the claim and by paraphrases of it.
 
     Instructions behind and before the claim are measured as the verifier judges and as the model alone does, without the rule
-    of `workbench.verifier.plain`. `flipped` is the share of altered claims whose most probable label is another than the
+    of `workbench.entailment.plain`. `flipped` is the share of altered claims whose most probable label is another than the
     claim's own; `toward_support` the mean signed change of p(support) where the claim is not supported: what an instruction
     is after.
     """

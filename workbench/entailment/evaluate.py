@@ -7,11 +7,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from workbench.verifier.calibrate import reliability
-from workbench.verifier.rows import LABELS, Row
+from workbench.entailment.calibrate import reliability
+from workbench.entailment.rows import LABELS, Row
 
 if TYPE_CHECKING:
-    from workbench.verifier.check import Verifier
+    from workbench.entailment.verifier import Verifier
 
 NEGATION = re.compile(r"\b(no|not|never|none|nobody|nothing|neither|nor|without|cannot)\b|n['’]t\b", re.IGNORECASE)
 LENGTHS = (0, 16, 32, 64, 128, 256)  # words of the premise

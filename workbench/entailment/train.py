@@ -12,11 +12,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from workbench.entailment.augment import augment
+from workbench.entailment.model import Encoder, collate, logits, new_model
+from workbench.entailment.rows import WEIGHTS, Row, read_split
 from workbench.threads import DEFAULT_THREADS, use_threads
 from workbench.types import WorkbenchError
-from workbench.verifier.augment import augment
-from workbench.verifier.model import Encoder, collate, logits, new_model
-from workbench.verifier.rows import LABELS, WEIGHTS, Row, read_rows
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,8 @@ def train_verifier(data: Path, dev: Path | None, out: Path, config: TrainConfig)
     """
     from safetensors.torch import save_file
 
-    from workbench.verifier.card import make_card, write_card
-    from workbench.verifier.model import base_folder, compress
+    from workbench.entailment.card import make_card, write_card
+    from workbench.entailment.model import base_folder, compress
 
     base_folder()  # what is missing is said before the long work, and so is a bad row
     split = read_split(data, dev, config.weights)
@@ -65,38 +65,6 @@ def train_verifier(data: Path, dev: Path | None, out: Path, config: TrainConfig)
     write_card(out, card)
     (out / "training.pt").unlink()
     return card
-
-
-@dataclass(frozen=True)
-class Split:
-    """The rows to train on, those to calibrate and measure on (`held`), and the files that they are from, by "data", "dev"."""
-
-    rows: Sequence[Row]
-    held: Sequence[Row]
-    files: Mapping[str, Path]
-
-
-def read_split(data: Path, dev: Path | None, weights: Mapping[str, float]) -> Split:
-    """Both files; without a dev file, a tenth of the data. Dev rows whose premise is trained on are left out.
-
-    Raises:
-        WorkbenchError: a bad file, or dev rows without all three labels.
-    """
-    rows, held = read_rows(data, weights), read_rows(dev) if dev else []
-    if not held:
-        rows, held = _hold_out(rows)
-    trained = {row.premise for row in rows}
-    held = [row for row in held if row.premise not in trained]
-    if not rows or len({row.label for row in held}) < len(LABELS):
-        raise WorkbenchError("the dev rows need all three labels, on premises that are not trained on: give others with --dev")
-    return Split(rows, held, {"data": data, **({"dev": dev} if dev else {})})
-
-
-def _hold_out(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
-    """A tenth of the premises, by their hash: the same whatever the order of the rows."""
-    tenth = [hashlib.sha256(row.premise.encode()).digest()[0] < 26 for row in rows]
-    kept = [row for row, out in zip(rows, tenth, strict=True) if not out]
-    return kept, [row for row, out in zip(rows, tenth, strict=True) if out]
 
 
 def fit(rows: Sequence[Row], config: TrainConfig, checkpoint: Path) -> tuple[Any, float]:

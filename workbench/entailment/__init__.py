@@ -1,0 +1,26 @@
+"""The local verifier's model: a small cross-encoder that says whether passages support or contradict a claim, offline.
+
+    verifier = load_verifier()
+    verifier.predict([("The bridge opened in 1931.", "The bridge is old.")])   # [(support, contradict, neutral)]
+    verifier.check("The bridge opened in 1931.", passages)                     # long evidence in windows
+
+As a check it is `workbench.verify.local`. `workbench verifier train` makes one, `workbench verifier evaluate` says how good
+it is.
+"""
+
+from workbench.entailment.evaluate import evaluate_verifier
+from workbench.entailment.robustness import robustness
+from workbench.entailment.rows import LABELS, Row, read_rows
+from workbench.entailment.verifier import Check, Settings, Verifier, load_verifier
+
+__all__ = [
+    "LABELS",
+    "Check",
+    "Row",
+    "Settings",
+    "Verifier",
+    "evaluate_verifier",
+    "load_verifier",
+    "read_rows",
+    "robustness",
+]
