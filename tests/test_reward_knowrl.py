@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from tests.reward_rows import Rated, row, with_verdicts
+from workbench.answers import well_formed
 from workbench.grade import rescore
 from workbench.recipes.knowrl import KnowRL, reward
-from workbench.reward.layout import well_formed
 from workbench.types import Failure, Feedback, Reward, Verdict, WorkbenchError
 
 

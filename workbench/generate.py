@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.hub import from_disk_or_hub
-from workbench.tokens import offsets_from_ids
+from workbench.tokens import offsets_from_ids, prefill
 from workbench.types import Question, Response, WorkbenchError
 
 
@@ -223,6 +223,7 @@ def as_response(
         offsets=offsets,
         logprobs=tuple(logprobs),
         finish="stop" if ids and ids[-1] in stop_ids else "length",
+        prefill=prefill(tokenizer, prompt_ids),
     )
 
 

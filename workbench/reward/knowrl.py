@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from workbench.reward.layout import well_formed
+from workbench.answers import well_formed
 from workbench.reward.verdicts import P_TRUE, Table, claims, find, label, on_claim, scored, total
 from workbench.types import Event, Feedback, Reward, RewardFn
 
@@ -20,7 +20,7 @@ def knowrl(
 ) -> RewardFn:
     """R = r_format + r_correct + r_fact, paid at the end of the response.
 
-    r_format is ±`form` (see `layout.well_formed`). r_fact is the share of the thinking's claims that are supported, hedged or
+    r_format is ±`form` (see `answers.well_formed`). r_fact is the share of the thinking's claims that are supported, hedged or
     not *(ours)*, and 0 if there are none; with `facts="if_wrong"` *(code)* it is only paid where the answer is wrong.
     """
 
@@ -29,7 +29,7 @@ def knowrl(
         thought = claims(feedback, lambda claim: claim.section == "think")
         outcome = label(find(verdicts, "outcome", None), ("correct", "uncertain", "incorrect"))
         parts = {
-            "format": form if well_formed(feedback.response.text) else -form,
+            "format": form if well_formed(feedback.response.text, feedback.response.prefill) else -form,
             "correct": {"correct": correct, "uncertain": refusal, "incorrect": wrong}[outcome],
         }
         if facts == "always" or outcome == "incorrect":

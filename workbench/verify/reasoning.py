@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from workbench.answers import thinking
 from workbench.types import Checked, Claims, Judge, Response, Verdict, Verify
 from workbench.verify.ask import ask, name, read, split, total
 
 REASONING = ("good", "poor")
-
-
-def thinking(text: str) -> str:
-    """The think sections of a response."""
-    from workbench.extract.sections import sections
-
-    return "\n".join(text[start:end].strip() for section, start, end in sections(text) if section == "think")
 
 
 def reasoning(judge: Judge) -> Verify:
@@ -28,7 +22,7 @@ def reasoning(judge: Judge) -> Verify:
 
         prompts = [
             [render("reasoning", question=r.question.text, response=r.text, answers=r.question.answers or None)]
-            if thinking(r.text)
+            if thinking(r.text, r.prefill)
             else []
             for r, _ in batch
         ]

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
+from workbench.answers import answer_text, in_answer
 from workbench.types import Checked, Claims, Failure, Question, Response, Verdict, Verify
-from workbench.verify.checklist import answer_part
 from workbench.verify.relevance import USELESS, Subject, Told, subject_of
 from workbench.world import schema
 from workbench.world.facts import Fact
@@ -173,7 +173,7 @@ def _compare(wanted: Sequence[Parsed], said: Sequence[Parsed]) -> str:
 
 def _items(oracle: Oracle, response: Response) -> Iterator[Verdict]:
     question = response.question
-    said = _states(oracle, answer_part(response.text), question)
+    said = _states(oracle, answer_text(response.text, response.prefill), question)
     for number, item in enumerate(question.checklist or world_checklist_items(oracle.world, question)):
         verdict = Verdict(f"item:{number}", "checklist", evidence=({"item": item},), by="world")
         wanted = _states(oracle, item, question)
@@ -185,14 +185,13 @@ def _claims(oracle: Oracle, response: Response, found: Claims) -> Iterator[Verdi
     items = question.checklist or world_checklist_items(oracle.world, question)
     listed = [parsed for item in items for parsed in _states(oracle, item, question)]
     judged = {verdict.target for verdict in found.verdicts}
-    for claim in found.claims:
-        if claim.section != "think":
-            verdict = Verdict(f"claim:{claim.id}", "checklist", by="world")
-            stated = _states(oracle, claim.text, question)
-            if stated or verdict.target in judged or _is_vague(oracle, claim.text, question):
-                yield replace(verdict, label=_compare(stated, listed) if stated else "missing")
-            else:
-                yield replace(verdict, error=_unreadable(claim.text))
+    for claim in filter(in_answer(response), found.claims):
+        verdict = Verdict(f"claim:{claim.id}", "checklist", by="world")
+        stated = _states(oracle, claim.text, question)
+        if stated or verdict.target in judged or _is_vague(oracle, claim.text, question):
+            yield replace(verdict, label=_compare(stated, listed) if stated else "missing")
+        else:
+            yield replace(verdict, error=_unreadable(claim.text))
 
 
 def _is_vague(oracle: Oracle, text: str, question: Question) -> bool:
