@@ -26,6 +26,7 @@ from datetime import date
 from pathlib import Path
 
 from workbench import extract
+from workbench.answers import sentences
 from workbench.bench import bench
 from workbench.generate import generate
 from workbench.runs.folder import policy_hash, versions
@@ -58,7 +59,7 @@ def by_sentence(responses: Sequence[Response]) -> list[Claims]:
     """Each sentence as a claim: what extraction is compared with."""
     found = []
     for response in responses:
-        spans = extract.sentences(response.text)
+        spans = sentences(response.text)
         said = [(response.text[slice(*span)], span) for span in spans]
         claims = [Claim(n, text, "body", n, span, span[1]) for n, (text, span) in enumerate(said) if extract.makes_claims(text)]
         found.append(Claims(spans, tuple(claims)))

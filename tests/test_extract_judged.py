@@ -9,7 +9,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workbench.extract import judged, sentences, single_pass
+from workbench.answers import sentences
+from workbench.extract import judged, single_pass
 from workbench.judge import elements
 from workbench.types import Claims, Cost, Failure, Judge, Passage, Prompt, Question, Reply, Response
 

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from workbench.extract import sections
+from workbench.answers import sections
 from workbench.world import load_world, schema
 from workbench.world.oracle import Oracle
 from workbench.world.parser import sentence_spans

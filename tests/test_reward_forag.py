@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from tests.helpers.reward_rows import row, with_verdicts
+from workbench.answers import answer_sections
 from workbench.grade import rescore
 from workbench.recipes.forag import FoRAG, reward
-from workbench.reward.layout import answer_sections
 from workbench.types import Failure, Feedback, Reward, Verdict, WorkbenchError
 
 # One sentence with labels 1, 1, 0 (correct, hedged but true, wrong), one with 0 (vague), one without claims.

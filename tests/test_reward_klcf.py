@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from tests.helpers.reward_rows import Rated, row, with_verdicts
+from workbench.answers import answer_text
 from workbench.grade import rescore
 from workbench.recipes.klcf import KLCF, checks, reward
 from workbench.reward.klcf import overlong
@@ -148,3 +149,16 @@ def test_settings_and_the_checks_they_need() -> None:
     for broken in (KLCF(w_check=-1), KLCF(w_check=0, w_truth=0), KLCF(b=0), KLCF(l_cache=0), KLCF(l_max=8, l_cache=9)):
         with pytest.raises(WorkbenchError, match=r"klcf"):
             reward(broken)
+
+
+def test_checklist_and_truth_are_about_the_same_answer() -> None:
+    """What stands outside an answer element is no answer: for the checklist it says nothing, and no claim of it is averaged."""
+    feedback = row([("wrong", 5)], [("correct", 5)], verdicts=items(1, 0, 0))
+    text = "c0. <answer>c1.</answer>"
+    outside, inside = feedback.claims
+    feedback = replace(
+        feedback, response=replace(feedback.response, text=text, offsets=()), sentences=((0, 3), (12, 15)),
+        claims=(replace(outside, section="body"), replace(inside, section="answer", span=(12, 14), end=14)),
+    )  # fmt: skip
+    assert answer_text(text) == "c1."
+    assert pay(feedback, replace(PLAIN, w_check=0.0, l_max=None)).parts["truth"] == 1.0

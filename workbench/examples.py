@@ -47,8 +47,8 @@ def worked_example() -> Feedback:
     1·1.2 − 2·1.0 + 0.5·1.1 = −0.25, and what the two sentences tell pays ln(1 + 1.2 + 1.0) + ln(1 + 1.1) = 1.9051, together
     1.6551. Its tokens are its words, punctuation marks and tags.
     """
+    from workbench.answers import sentences
     from workbench.credit.attribute import locate
-    from workbench.extract.sentences import sentences
 
     spans = sentences(ANSWER)
     offsets = tuple(match.span() for match in re.finditer(r"\s*(?:</?\w+>|\w+|[^\w\s])", ANSWER))

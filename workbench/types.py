@@ -65,7 +65,7 @@ LACKING: Mapping[str, str] = {
 FAILURES: Mapping[str, tuple[str, ...]] = {
     "judge": (
         "timeout", "connection", "server", "rate_limit", "auth", "not_found", "refused", "broken", "empty", "truncated",
-        "too_long", "budget", "stopped", "dry_run",
+        "too_long", "budget", "cache", "stopped", "dry_run",
     ),
     "parse": (
         "empty", "too_long", "not_json", "not_line", "extra_text", "keys", "type", "length", "label", "blank", "characters",
@@ -143,6 +143,7 @@ class Response:
     values: tuple[float, ...] = ()  # a critic's value before each token
     finish: str = "stop"  # "stop" or "length"
     source: str = "sampled"  # where the tokens come from: "sampled", "encoded" or "words"
+    prefill: str = ""  # the end of the prompt that the text goes on with: the tag it leaves open, such as "<think>\n"
 
 
 @dataclass(frozen=True)
@@ -272,7 +273,8 @@ class Feedback:
         return replace(self, rewards={**self.rewards, method: reward})
 
     def to_row(self) -> dict[str, Any]:
-        """The stored form: one JSON object (the question is stored once, beside it, by its id)."""
+        """The stored form: one JSON object (the question is stored once, beside it, by its id). A row has "prefill" only
+        where the prompt left a tag open for the response to go on with; no position counts its characters."""
         response = self.response
         return {
             "schema": SCHEMA,
@@ -283,6 +285,7 @@ class Feedback:
             "step": response.step,
             "response": response.text,
             "finish": response.finish,
+            **({"prefill": response.prefill} if response.prefill else {}),
             "tokens": {
                 "source": response.source,
                 "ids": list(response.token_ids),
@@ -317,6 +320,7 @@ class Feedback:
             values=tuple(tokens.get("values", ())),
             finish=row["finish"],
             source=tokens["source"],
+            prefill=row.get("prefill", ""),
         )
         return Feedback(
             response=response,

@@ -1,4 +1,4 @@
-r"""Final answers, abstention and answer matching: the one place that says what a response answered.
+r"""How a response is read: its sections and sentences, its final answer, abstention, hedging and answer matching.
 
 TruthRL (arXiv 2509.25760, section 3 and table 9) asks for the answer in `\boxed{}`, for "I don't know" when uncertain
 and for "invalid question" where the premise is false, and a language model judges it. Its rule-based verifier (table
@@ -21,7 +21,18 @@ from __future__ import annotations
 from workbench.answers.abstention import ABSTENTIONS, INVALID, INVALID_QUESTION, is_abstention, is_invalid
 from workbench.answers.hedging import hedge, is_hedged
 from workbench.answers.matching import MAX_WORDS, NO, YES, matches
-from workbench.answers.text import final_answer, normalise
+from workbench.answers.sections import (
+    answer_sections,
+    answer_text,
+    final_answer,
+    in_answer,
+    section_at,
+    sections,
+    thinking,
+    well_formed,
+)
+from workbench.answers.sentences import sentences
+from workbench.answers.text import normalise
 
 __all__ = [
     "ABSTENTIONS",
@@ -30,11 +41,19 @@ __all__ = [
     "MAX_WORDS",
     "NO",
     "YES",
+    "answer_sections",
+    "answer_text",
     "final_answer",
     "hedge",
+    "in_answer",
     "is_abstention",
     "is_hedged",
     "is_invalid",
     "matches",
     "normalise",
+    "section_at",
+    "sections",
+    "sentences",
+    "thinking",
+    "well_formed",
 ]

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from workbench.answers.phrases import ABSTENTIONS, INVALID, pattern
-from workbench.answers.text import STOP, canonical, final_answer
+from workbench.answers.sections import final_answer
+from workbench.answers.text import STOP, canonical
 
 INVALID_QUESTION = "invalid question"
 
@@ -67,10 +68,10 @@ _NAMED = re.compile(  # such a clause does commit: "since it is in Paris", "the 
 Clauses = list[tuple[bool, str]]
 
 
-def is_abstention(text: str, extra: Iterable[str] = ()) -> bool:
+def is_abstention(text: str, extra: Iterable[str] = (), prefill: str = "") -> bool:
     """Whether the final answer of `text` declines to answer and names nothing that could be one. `extra` adds phrases
     written as in `ABSTENTIONS`. No final answer at all is not an abstention."""
-    answer = final_answer(text)
+    answer = final_answer(text, prefill=prefill)
     return answer is not None and declines(answer, tuple(extra))
 
 

@@ -1,4 +1,4 @@
-"""From a response to its final answer, and from an answer to canonical tokens."""
+"""From an answer to canonical tokens."""
 
 from __future__ import annotations
 
@@ -56,41 +56,6 @@ _CONTRACTIONS = (
 class Token(NamedTuple):
     text: str  # canonical word, or "," "." for a separator; ":" is kept as a boundary
     name: bool = False  # begins with a capital or a digit
-
-
-def final_answer(text: str, require_box: bool = False) -> str | None:
-    r"""What a response puts forward as its answer: the last balanced `\boxed{…}` after the reasoning, else the last
-    `<answer>…</answer>` (the closing tag is missing where it is a stop string), else all that follows `</think>`.
-
-    None if there is none: reasoning that is not closed, nothing written, or no box where `require_box` asks for one.
-    """
-    body = re.split(r"</think>", text, flags=re.I)[-1]
-    if re.search(r"<think>", body, re.I):
-        return None
-    inside = _last_box(body)
-    if inside is None and not require_box:
-        inside = re.split(r"</answer>", re.split(r"<answer>", body, flags=re.I)[-1], flags=re.I)[0]
-    return (inside.strip() or None) if inside is not None else None
-
-
-def _last_box(text: str) -> str | None:
-    r"""What is in the `\boxed{…}` that begins last of those whose braces balance."""
-    last = max(boxes(text), default=None)
-    return None if last is None else text[last[1] : last[2]]
-
-
-def boxes(text: str) -> list[tuple[int, int, int]]:
-    r"""Every `\boxed{…}` whose braces balance: where it begins, and where its content begins and ends. An escaped brace is a
-    character."""
-    opened: list[tuple[int, int] | None] = []  # where each open brace's box and content begin; None if it is not a box's
-    found = []
-    for match in re.finditer(r"\\boxed\s*\{|\\.|[{}]", text, re.S):
-        if match[0] == "}":
-            if opened and (begun := opened.pop()):
-                found.append((*begun, match.start()))
-        elif match[0] == "{" or match[0].startswith(r"\boxed"):
-            opened.append(None if match[0] == "{" else (match.start(), match.end()))
-    return found
 
 
 def normalise(text: str) -> str:

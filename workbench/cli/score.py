@@ -27,7 +27,7 @@ from workbench.types import REASONS, WorkbenchError
 
 _FIELDS = (
     "id", "question", "question_id", "response", "answers", "title", "passages", "checklist", "group", "sample", "step",
-    "finish", "kind", "claims", "outcome",
+    "finish", "kind", "claims", "outcome", "prefill",
 )  # fmt: skip
 SHOWN = 10  # malformed rows that are reported one by one
 NAMED = 5  # failed rows, and those with another response, that are named

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
+from workbench.answers.sections import opened
 from workbench.types import WorkbenchError
 
 Offsets = tuple[tuple[int, int], ...]
@@ -47,6 +48,31 @@ def offsets_from_ids(tokenizer: Any, ids: Sequence[int]) -> tuple[str, Offsets]:
         offsets.append((start, ends[position]))
         start, position = ends[position], position + 1
     return text, tuple(offsets)
+
+
+def prefill(tokenizer: Any, prompt_ids: Sequence[int] = ()) -> str:
+    """What a prompt leaves open for the response to go on with, such as "<think>\\n"; "" if it opens nothing.
+
+    Only what the chat template adds behind the last role header counts, never what a question says. With `prompt_ids` it
+    counts where the prompt ends with it; without them the prompt is taken for one that the template made.
+    """
+    added = _generation_prompt(tokenizer, str(getattr(tokenizer, "chat_template", None) or ""))
+    if not added or (prompt_ids and tuple(prompt_ids[-len(added) :]) != added):
+        return ""
+    return opened(tokenizer.decode(list(added), skip_special_tokens=False, clean_up_tokenization_spaces=False))
+
+
+@lru_cache(maxsize=8)
+def _generation_prompt(tokenizer: Any, template: str) -> tuple[int, ...]:
+    """The ids that a chat template adds for the response to follow: the role header, and what it opens."""
+    if not template:
+        return ()
+    asked = [{"role": "user", "content": "?"}]
+    whole, given = (
+        tokenizer.apply_chat_template(asked, add_generation_prompt=add, tokenize=True, return_dict=True)["input_ids"]
+        for add in (True, False)
+    )
+    return tuple(whole[len(given) :]) if whole[: len(given)] == given else ()
 
 
 def characters_of_bytes(data: bytes) -> tuple[str, list[int]]:

@@ -180,7 +180,7 @@ def windows(text: str, encoder: Encoder, size: int) -> list[tuple[int, int]]:
 
 def _units(text: str, pieces: Sequence[tuple[int, int]], size: int) -> list[tuple[int, int, int]]:
     """Sentences as (start, end, word pieces), the longest cut into parts of `size` pieces."""
-    from workbench.extract.sentences import sentences
+    from workbench.answers import sentences
 
     ends = [*[end for _, end in sentences(text)][:-1], len(text)]
     units: list[tuple[int, int, int]] = []

@@ -1,4 +1,4 @@
-"""Responses to claims: sentences, sections, and four extractors.
+"""Responses to claims: four extractors.
 
 `world` reads the closed world exactly, `judged` and `single_pass` ask a judge, `rules` needs no model. All give the same
 sentences for the same text (`world` those of its own grammar), and none makes a claim of a question, a refusal or an opinion.
@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from workbench.extract.judged import judged, single_pass
 from workbench.extract.rules import rules
-from workbench.extract.sections import section_at, sections
-from workbench.extract.sentences import sentences
 from workbench.extract.statements import makes_claims
 from workbench.extract.world import world
 
-__all__ = ["judged", "makes_claims", "rules", "section_at", "sections", "sentences", "single_pass", "world"]
+__all__ = ["judged", "makes_claims", "rules", "single_pass", "world"]

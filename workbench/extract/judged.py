@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from workbench.extract.sections import Section, section_at, sections
-from workbench.extract.sentences import Span, sentences
+from workbench.answers.sections import Section, section_at, sections
+from workbench.answers.sentences import Span, sentences
 from workbench.extract.statements import makes_claims
 from workbench.extract.topic import decontextualise, topic_of
 from workbench.types import Claim, Claims, Extract, Failure, Judge, Prompt, Reply, Response, Verdict
@@ -18,7 +18,7 @@ RAW = 2000  # characters of a reply that are kept with its failure
 def judged(judge: Judge, decontextual: bool = False) -> Extract:
     """The pipeline mode of RLFH (arXiv 2406.12221, section 3.1.1): claims by sentence, to be checked afterwards.
 
-    `sentences` are those of `workbench.extract.sentences`, whatever the judge takes for a sentence. A claim belongs to the
+    `sentences` are those of `workbench.answers.sentences`, whatever the judge takes for a sentence. A claim belongs to the
     sentence that the judge quotes for it; of a quotation that takes in several, to the one that holds most of its words. A
     quotation that the response does not have word for word is sought by its longest common substring; less than half of it
     found is "not found": its claims are kept without sentence and span. Quotations of questions, refusals, opinions and plans
@@ -38,14 +38,14 @@ def single_pass(judge: Judge, decontextual: bool = False) -> Extract:
 
 def _extractor(judge: Judge, task: str, decontextual: bool) -> Extract:
     def extract(responses: Sequence[Response]) -> list[Claims]:
-        spans = [sentences(response.text) for response in responses]
+        spans = [sentences(response.text, response.prefill) for response in responses]
         asked = [n for n, response in enumerate(responses) if any(makes_claims(response.text[a:b]) for a, b in spans[n])]
         prompts = [_prompt(task, responses[n]) for n in asked]
         replies = judge(prompts) if prompts else []
         assert len(replies) == len(prompts), (len(replies), len(prompts))
         found = [Claims(span) for span in spans]
         for n, reply in zip(asked, replies, strict=True):
-            found[n] = _read(responses[n].text, spans[n], task, reply)
+            found[n] = _read(responses[n], spans[n], task, reply)
             if decontextual:
                 topic = topic_of(responses[n])
                 found[n] = replace(found[n], claims=tuple(decontextualise(claim, topic) for claim in found[n].claims))
@@ -61,7 +61,7 @@ def _prompt(task: str, response: Response) -> Prompt:
     return render(task, question=response.question.text, response=response.text, passages=passages or None)
 
 
-def _read(text: str, spans: tuple[Span, ...], task: str, reply: Reply) -> Claims:
+def _read(response: Response, spans: tuple[Span, ...], task: str, reply: Reply) -> Claims:
     from workbench.judge import read
 
     if reply.error is not None:
@@ -69,7 +69,7 @@ def _read(text: str, spans: tuple[Span, ...], task: str, reply: Reply) -> Claims
     answer = read(task, reply.text or "")
     if isinstance(answer, Failure):
         return Claims(spans, error=_bounded(answer), cost=reply.cost)
-    claims, verdicts = _attach(text, spans, answer["sentences"], task == "single_pass")
+    claims, verdicts = _attach(response, spans, answer["sentences"], task == "single_pass")
     return Claims(spans, claims, verdicts, cost=reply.cost)
 
 
@@ -80,10 +80,10 @@ def _bounded(failure: Failure) -> Failure:
 
 
 def _attach(
-    text: str, spans: Sequence[Span], quoted: Sequence[Mapping[str, Any]], rated: bool
+    response: Response, spans: Sequence[Span], quoted: Sequence[Mapping[str, Any]], rated: bool
 ) -> tuple[tuple[Claim, ...], tuple[Verdict, ...]]:
     """The claims of a reply, in its order, and if it rated them their verdicts."""
-    parts = sections(text)
+    text, parts = response.text, sections(response.text, response.prefill)
     claims: list[Claim] = []
     verdicts: list[Verdict] = []
     after = 0

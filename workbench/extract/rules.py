@@ -18,10 +18,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from workbench.answers import section_at, sections, sentences
 from workbench.extract.clauses import clauses
 from workbench.extract.pronouns import resolve
-from workbench.extract.sections import section_at, sections
-from workbench.extract.sentences import sentences
 from workbench.extract.statements import makes_claims
 from workbench.extract.topic import decontextualise, topic_of
 from workbench.types import Claim, Claims, Extract, Response
@@ -43,8 +42,8 @@ def _extract(response: Response, decontextual: bool) -> Claims:
     from workbench.credit.attribute import locate
     from workbench.extract.statements import vouches
 
-    text, spans = response.text, sentences(response.text)
-    parts, topic = sections(text), topic_of(response)
+    text, spans = response.text, sentences(response.text, response.prefill)
+    parts, topic = sections(text, response.prefill), topic_of(response)
     drafts: list[Claim] = []
     for number, (start, end) in enumerate(spans):
         said = text[start:end]

@@ -113,7 +113,8 @@ def vouches(sentence: str) -> bool:
         return False
     if not told <= _KNOWN:
         return False
-    spoken_of = words[0] in ("the", "a", "an") and told & _OTHERS and not told & _ONESELF  # "The study was confirmed."
+    first = next((word for word in words if word in _OTHERS | _PRAISE), "")
+    spoken_of = words[0] in ("the", "a", "an") and first in _OTHERS and not told & _ONESELF  # "The study was confirmed."
     return not spoken_of
 
 

@@ -8,9 +8,7 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from workbench.answers import final_answer, is_invalid
-from workbench.extract.sections import section_at, sections
-from workbench.extract.sentences import sentences
+from workbench.answers import final_answer, is_invalid, section_at, sections, sentences
 from workbench.failures import unparsed
 from workbench.types import Claim, Claims, Extract, Question, Response, Verdict
 
@@ -63,9 +61,9 @@ def topic_of(parser: Parser, question: Question) -> str | None:
 def _extract(response: Response, parser: Parser, facts: Mapping[str, Fact], l2: Mapping[str, str]) -> Claims:
     from workbench.extract.statements import vouches
 
-    text, topic = response.text, topic_of(parser, response.question)
-    parse = parser.parse(text, topic)
-    parts, final = sections(text), (final_answer(text) or "").strip(_AROUND)
+    text, prefill, topic = response.text, response.prefill, topic_of(parser, response.question)
+    parse = parser.parse(text, topic, prefill)
+    parts, final = sections(text, prefill), (final_answer(text, prefill=prefill) or "").strip(_AROUND)
     year = _numeral(response, final, parser, facts)
     spans = sorted({*parse.sentences, *([year[0]] if year else [])})
     place = {span: number for number, span in enumerate(spans)}
@@ -119,7 +117,11 @@ def _object_end(claim: Parsed, text: str, l2: Mapping[str, str]) -> int:
 def _numeral(response: Response, final: str, parser: Parser, facts: Mapping[str, Fact]) -> tuple[tuple[int, int], str] | None:
     """The place and the claim of an answer in figures alone ("1921."), which is no sentence to the parser."""
     text = response.text
-    found = [(span, text[slice(*span)]) for span in sentences(text) if not any(map(str.isalpha, text[slice(*span)]))]
+    found = [
+        (span, text[slice(*span)])
+        for span in sentences(text, response.prefill)
+        if not any(map(str.isalpha, text[slice(*span)]))
+    ]
     claims = ((span, _as_answer(said, response.question, final, parser, facts)) for span, said in found)
     return next(((span, claim) for span, claim in claims if claim), None)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from workbench.credit.tokens import offsets_from_ids
+from workbench.credit.tokens import offsets_from_ids, prefill
 from workbench.types import Question, Response, WorkbenchError
 
 Completion = tuple[list[int], tuple[float, ...]]  # sampled ids, the end token included, and their log-probabilities or ()
@@ -105,4 +105,5 @@ def as_response(
         offsets=offsets,
         logprobs=tuple(logprobs),
         finish="stop" if ids and ids[-1] in stop_ids else "length",
+        prefill=prefill(tokenizer, prompt_ids),
     )

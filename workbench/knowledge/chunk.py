@@ -24,7 +24,7 @@ def split_page(text: str, words: int) -> list[str]:
 
 
 def _sentence_starts(text: str) -> list[int]:
-    from workbench.extract.sentences import sentences
+    from workbench.answers import sentences
 
     return [start for start, _ in sentences(text)]
 

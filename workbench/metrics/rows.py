@@ -213,7 +213,9 @@ def _state(stored: Mapping[str, Any], labels: Sequence[tuple[str | None, bool]],
     missing = [broken for label, broken in labels if label is None]
     if stored.get("error") or any(missing):
         return "failed"
-    if outcome == "uncertain" or (outcome is None and is_abstention(stored.get("response") or "")):
+    if outcome == "uncertain" or (
+        outcome is None and is_abstention(stored.get("response") or "", prefill=stored.get("prefill") or "")
+    ):
         return "abstained"
     if missing:
         return "unverified"
@@ -229,7 +231,7 @@ def _token_confidence(stored: Mapping[str, Any]) -> float | None:
     logprobs, offsets = tokens.get("logprobs") or (), tokens.get("offsets") or ()
     if not logprobs or len(logprobs) != len(offsets):
         return None
-    answer = final_answer(text)
+    answer = final_answer(text, prefill=stored.get("prefill") or "")
     start = text.rfind(answer) if answer else -1
     within = [
         logprob

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from math import fsum
 from typing import Literal
 
-from workbench.extract.sections import sections
-from workbench.reward.layout import answer_sections
+from workbench.answers import answer_sections, in_answer, sections
 from workbench.reward.verdicts import Table, by_sentence, claims, find, on_claim, probability, scored, sums, supported, total
 from workbench.types import Claim, Event, Feedback, Reward, RewardFn
 
@@ -74,20 +73,19 @@ def _sentences(feedback: Feedback, verdicts: Table, joined: Aggregate) -> tuple[
 
 def _modelled(feedback: Feedback, verdicts: Table) -> list[int]:
     """The sentences that a reward model has judged and that stand in the answer, if only in part."""
-    text = feedback.response.text
+    text, prefill = feedback.response.text, feedback.response.prefill
     judged = [n for n in range(len(feedback.sentences)) if (f"segment:{n}", "factuality") in verdicts]
     if not judged:
         return []
-    wanted = answer_sections(text)
-    answer = [(start, end) for section, start, end in sections(text) if section in wanted]
+    wanted = answer_sections(text, prefill)
+    answer = [(start, end) for section, start, end in sections(text, prefill) if section in wanted]
     spans = feedback.sentences
     return [n for n in judged if any(start < spans[n][1] and spans[n][0] < end for start, end in answer)]
 
 
 def _told(feedback: Feedback) -> list[Claim]:
     """The claims of the answer."""
-    wanted = answer_sections(feedback.response.text)
-    return claims(feedback, lambda claim: claim.section in wanted)
+    return claims(feedback, in_answer(feedback.response))
 
 
 def _unplaced(feedback: Feedback) -> tuple[int, ...]:

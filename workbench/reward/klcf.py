@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import fsum
 from typing import Literal
 
-from workbench.reward.layout import well_formed
+from workbench.answers import in_answer, well_formed
 from workbench.reward.verdicts import (
     Table,
     Unscored,
@@ -49,7 +49,7 @@ def klcf(
     def reward(feedback: Feedback, verdicts: Table) -> Reward:
         _check_asked(feedback, verdicts, w_check > 0, w_truth > 0, truth == "missing", w_general > 0)
         length = overlong(_tokens(feedback.response), l_max, l_cache) if l_max is not None else 0.0
-        if form and not well_formed(feedback.response.text):
+        if form and not well_formed(feedback.response.text, feedback.response.prefill):
             return Reward(length - 1.0, {"format": -1.0, "length": length}, (Event("format", -1.0), Event("length", length)))
         terms: dict[str, tuple[float, float]] = {}  # name -> weight, value
         parts: dict[str, float] = {}
@@ -127,7 +127,7 @@ def _truthfulness(feedback: Feedback, verdicts: Table, only_missing: bool) -> tu
 
     With `only_missing`, over the claims that the checklist is silent about; None if it has something to say about each.
     """
-    told = claims(feedback, lambda claim: claim.section != "think")
+    told = claims(feedback, in_answer(feedback.response))
     if not told:
         return 0.0, 0
     if only_missing:

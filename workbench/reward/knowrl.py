@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from math import exp, fsum
 from typing import Literal
 
-from workbench.answers import is_abstention
-from workbench.reward.layout import well_formed
+from workbench.answers import is_abstention, thinking, well_formed
 from workbench.reward.verdicts import Table, check_not_failed, claims, find, label, on_claim, scored, supported, total
 from workbench.types import Event, Feedback, Reward, RewardFn, Verdict
-from workbench.verify.reasoning import thinking
 
 ENOUGH = 10  # claims up to which FActScore (arXiv 2305.14251) takes something off
 
@@ -28,7 +26,7 @@ def knowrl(
 ) -> RewardFn:
     """R = r_format + r_correct + r_fact, paid at the end of the response.
 
-    r_format is ±`form` (see `layout.well_formed`). r_fact is the share of the thinking's claims that are supported, hedged or
+    r_format is ±`form` (see `answers.well_formed`). r_fact is the share of the thinking's claims that are supported, hedged or
     not *(ours)*, and 0 if there are none; with `facts="if_wrong"` *(code)* it is only paid where the answer is wrong. A
     failed verdict on one of these claims leaves the response unscored in any case.
 
@@ -42,18 +40,18 @@ def knowrl(
 
     @scored
     def reward(feedback: Feedback, verdicts: Table) -> Reward:
-        text = feedback.response.text
+        text, prefill = feedback.response.text, feedback.response.prefill
         thought = claims(feedback, lambda claim: claim.section == "think")
         outcome = label(find(verdicts, "outcome", None), values)
         for claim in thought:
             check_not_failed(verdicts, f"claim:{claim.id}", "fact")
         parts = {
-            "format": form if well_formed(text) else -form,
-            "correct": wrong if answer_tag and not _answers(text) else values[outcome],
+            "format": form if well_formed(text, prefill) else -form,
+            "correct": wrong if answer_tag and not _answers(prefill + text) else values[outcome],
         }
         if facts == "always" or outcome == "incorrect":
             share = _supported([on_claim(verdicts, claim, "fact") for claim in thought], length_penalty)
-            parts["fact"] = 0.0 if no_abstaining and is_abstention(thinking(text)) else share
+            parts["fact"] = 0.0 if no_abstaining and is_abstention(thinking(text, prefill)) else share
         events = tuple(Event(name, value) for name, value in parts.items())
         return Reward(total(events), parts, events)
 

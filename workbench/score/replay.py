@@ -99,15 +99,14 @@ def _located(
     row: Mapping[str, Any], response: Response, claims: tuple[Claim, ...], split: bool
 ) -> tuple[tuple[tuple[int, int], ...], tuple[Claim, ...]]:
     """Sentences and claims with their places: the row's own, or found in the response where it gives none."""
+    from workbench.answers import section_at, sections, sentences
     from workbench.credit.attribute import locate
-    from workbench.extract.sections import section_at, sections
-    from workbench.extract.sentences import sentences
 
-    spans = _spans(row, response) if "sentences" in row else sentences(response.text) if split else None
+    spans = _spans(row, response) if "sentences" in row else sentences(response.text, response.prefill) if split else None
     _check_places(spans, claims, len(response.text))
     if spans is None or "sentences" in row or all(claim.span for claim in claims):
         return spans or (), claims
-    parts = sections(response.text)
+    parts = sections(response.text, response.prefill)
     found = locate(response.text, spans, claims)
     return spans, tuple(
         replace(claim, section=section_at(parts, claim.span[0]) or "body") if claim.span and claim.section == "body" else claim

@@ -79,7 +79,7 @@ def _response(name: str, row: Mapping[str, Any], question: Question) -> Response
     if finish not in ("stop", "length"):
         raise Malformed('"finish" is neither "stop" nor "length"')
     sample, step = _whole(row, "sample") or 0, _whole(row, "step")
-    return Response(name, question, text, _text(row, "group"), sample, step, finish=finish)
+    return Response(name, question, text, _text(row, "group"), sample, step, finish=finish, prefill=_text(row, "prefill"))
 
 
 def identity(row: Mapping[str, Any]) -> str:

@@ -4,19 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from workbench.answers import answer_text, in_answer
 from workbench.types import Checked, Claims, Cost, Judge, Prompt, Response, Verdict, Verify
 from workbench.verify.ask import ask, each, name, read, split, total
 
 Targets = tuple[list[str], list[str]]  # names and texts of what is checked
-
-
-def answer_part(text: str) -> str:
-    """What a response says as its answer: its answer sections, or all but the thinking where it has none *(ours)*."""
-    from workbench.extract.sections import sections
-
-    found = sections(text)
-    wanted = "answer" if any(section == "answer" for section, _, _ in found) else "body"
-    return "\n".join(text[start:end].strip() for section, start, end in found if section == wanted)
 
 
 def checklist(judge: Judge) -> Verify:
@@ -29,7 +21,9 @@ def checklist(judge: Judge) -> Verify:
         items = response.question.checklist
         return [f"item:{number}" for number in range(len(items))], list(items)
 
-    return _compare(judge, targets, lambda response: [answer_part(response.text)], lambda said: not said[0].strip())
+    return _compare(
+        judge, targets, lambda response: [answer_text(response.text, response.prefill)], lambda said: not said[0].strip()
+    )
 
 
 def claim_checklist(judge: Judge) -> Verify:
@@ -39,7 +33,7 @@ def claim_checklist(judge: Judge) -> Verify:
     """
 
     def targets(response: Response, found: Claims) -> Targets:
-        told = [claim for claim in found.claims if claim.section != "think"]
+        told = list(filter(in_answer(response), found.claims))
         return [f"claim:{claim.id}" for claim in told], [claim.text for claim in told]
 
     return _compare(judge, targets, lambda response: list(response.question.checklist), lambda said: not said)

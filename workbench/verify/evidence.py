@@ -28,7 +28,7 @@ def _best(wanted: frozenset[str], text: str) -> tuple[int, int] | None:
 @lru_cache(maxsize=128)  # texts may be long
 def _sentences(text: str) -> tuple[tuple[int, int, frozenset[str]], ...]:
     """Sentences with their words. Cached: all claims of a response are often held against the same passages."""
-    from workbench.extract.sentences import sentences
+    from workbench.answers import sentences
 
     return tuple((start, end, _words(text[start:end])) for start, end in sentences(text))
 

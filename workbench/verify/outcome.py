@@ -57,7 +57,7 @@ def _undisputed(response: Response, require_box: bool, abstentions: tuple[str, .
     if not question.answers:
         failure = Failure("verify", "no_gold", f"question '{question.id}' has no gold answers to compare with")
         return replace(verdict, error=failure)
-    answer = final_answer(response.text, require_box)
+    answer = final_answer(response.text, require_box, response.prefill)
     if answer is None:
         return replace(verdict, label="incorrect")
     return replace(verdict, label="uncertain") if is_abstention(answer, abstentions) else None
@@ -66,7 +66,7 @@ def _undisputed(response: Response, require_box: bool, abstentions: tuple[str, .
 def _by_rule(response: Response, require_box: bool, abstentions: tuple[str, ...]) -> Verdict:
     if undisputed := _undisputed(response, require_box, abstentions):
         return undisputed
-    question, answer = response.question, final_answer(response.text, require_box) or ""
+    question, answer = response.question, final_answer(response.text, require_box, response.prefill) or ""
     right = matches(answer, question.answers, question.kind, question.text)
     return Verdict("outcome", "answer", "correct" if right else "incorrect", by="rule")
 
@@ -74,7 +74,7 @@ def _by_rule(response: Response, require_box: bool, abstentions: tuple[str, ...]
 def _prompt(response: Response, require_box: bool) -> Prompt:
     from workbench.judge import render
 
-    answer = final_answer(response.text, require_box) or ""
+    answer = final_answer(response.text, require_box, response.prefill) or ""
     return render("outcome", question=response.question.text, response=answer, answers=response.question.answers)
 
 

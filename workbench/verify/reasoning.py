@@ -5,25 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from workbench.answers import is_abstention
+from workbench.answers import is_abstention, sentences, thinking
 from workbench.types import Checked, Claims, Judge, Prompt, Response, Verdict, Verify
 from workbench.verify.ask import ask, name, read, split, total
 
 _CLAUSE_END = re.compile(r"[,;:，；：]|\s[-–—]\s|—")
 
 
-def thinking(text: str) -> str:
-    """The think sections of a response."""
-    from workbench.extract.sections import sections
-
-    return "\n".join(text[start:end].strip() for section, start, end in sections(text) if section == "think")
-
-
 def is_idle(thought: str) -> bool:
     """Whether a thought is empty or only talks about thinking ("Hmm, let me think."): no sentence of it states or counts
     anything, nor does what follows an opening word ("Okay, she was born in Paris"). What is doubtful is not idle *(ours)*."""
-    from workbench.extract.sentences import sentences
-
     return not any(_says(thought[start:end]) for start, end in sentences(thought))
 
 
@@ -55,7 +46,7 @@ def reasoning(judge: Judge) -> Verify:
 def _prompts(response: Response) -> list[Prompt]:
     from workbench.judge import render
 
-    thought, question = thinking(response.text), response.question
-    if is_idle(thought) or is_abstention(response.text):
+    thought, question = thinking(response.text, response.prefill), response.question
+    if is_idle(thought) or is_abstention(response.text, prefill=response.prefill):
         return []
     return [render("reasoning", question=question.text, response=thought, answers=question.answers or None)]

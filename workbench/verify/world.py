@@ -7,10 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from workbench.answers import is_abstention
+from workbench.answers import answer_text, in_answer, is_abstention
 from workbench.extract.world import broken, topic_of
 from workbench.types import REFUTED, SUPPORTED, USELESS, Checked, Claims, Failure, Question, Response, Verdict, Verify
-from workbench.verify.checklist import answer_part
 from workbench.verify.claims import open_claims
 from workbench.verify.relevance import Subject, Told, subject_of
 from workbench.world import schema
@@ -188,7 +187,7 @@ def _compare(wanted: Sequence[Parsed], said: Sequence[Parsed]) -> str:
 
 def _items(oracle: Oracle, response: Response) -> Iterator[Verdict]:
     question = response.question
-    said = _states(oracle, answer_part(response.text), question)
+    said = _states(oracle, answer_text(response.text, response.prefill), question)
     for number, item in enumerate(question.checklist or world_checklist_items(oracle.world, question)):
         verdict = Verdict(f"item:{number}", "checklist", evidence=({"item": item},), by="world")
         wanted = _states(oracle, item, question)
@@ -199,13 +198,10 @@ def _claims(oracle: Oracle, response: Response, found: Claims) -> Iterator[Verdi
     question = response.question
     items = question.checklist or world_checklist_items(oracle.world, question)
     listed = [parsed for item in items for parsed in _states(oracle, item, question)]
-    for claim in found.claims:
-        if claim.section != "think":
-            stated = _states(oracle, claim.text, question)
-            label = (
-                _compare(stated, listed) if stated else "missing"
-            )  # what is vague, or cannot be read, says nothing of any item
-            yield Verdict(f"claim:{claim.id}", "checklist", label, by="world")
+    for claim in filter(in_answer(response), found.claims):
+        stated = _states(oracle, claim.text, question)
+        label = _compare(stated, listed) if stated else "missing"  # what is vague, or cannot be read, says nothing of any item
+        yield Verdict(f"claim:{claim.id}", "checklist", label, by="world")
 
 
 def _reasoning(oracle: Oracle, response: Response, found: Claims) -> Verdict:
@@ -217,7 +213,8 @@ def _reasoning(oracle: Oracle, response: Response, found: Claims) -> Verdict:
         return replace(verdict, error=error)
     useless = {one.target for one in judged if one.aspect == "subject"}  # said before, or about another subject
     helps = any(one.label in SUPPORTED and one.target not in useless for one in judged)
-    good = helps and all(one.label not in REFUTED for one in facts) and not is_abstention(response.text)
+    abstains = is_abstention(response.text, prefill=response.prefill)
+    good = helps and all(one.label not in REFUTED for one in facts) and not abstains
     return replace(verdict, label="good" if good else "poor")
 
 

@@ -10,8 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from workbench.answers import is_abstention
-from workbench.extract.sections import sections
+from workbench.answers import is_abstention, sections
 from workbench.world import lexicon, schema
 from workbench.world.facts import value_forms
 from workbench.world.world import World
@@ -69,13 +68,13 @@ _LEADS += [(lead.casefold(), "hedged") for leads in schema.HEDGE_LEADS.values() 
 _PRONOUNS = {pronoun.casefold() for pronouns in schema.PRONOUNS.values() for pronoun in pronouns}
 
 
-def sentence_spans(text: str) -> list[tuple[int, int]]:
+def sentence_spans(text: str, prefill: str = "") -> list[tuple[int, int]]:
     """Character spans of the sentences, without outer white space; markers and line breaks stand between sentences.
 
     What plans an answer ([Structure], [Outline]), headings and list numbers are no sentences.
     """
     spans = []
-    for _, start, end in sections(text):
+    for _, start, end in sections(text, prefill):
         for match in _SENTENCE.finditer(text, start, end):
             piece = match.group()
             begin = match.start() + len(piece) - len(piece.lstrip())
@@ -102,9 +101,10 @@ class Parser:
                     self.names.setdefault(alias.casefold(), name)
         self.forms = [_compile(template) for template in schema.templates()]
 
-    def parse(self, text: str, topic: str | None = None) -> Parse:
-        """All facts that `text` states. `topic` is the entity that a pronoun means before any name was mentioned."""
-        spans = sentence_spans(text)
+    def parse(self, text: str, topic: str | None = None, prefill: str = "") -> Parse:
+        """All facts that `text` states. `topic` is the entity that a pronoun means before any name was mentioned; `prefill` is
+        what the prompt left open."""
+        spans = sentence_spans(text, prefill)
         claims: list[Parsed] = []
         unparsed: list[Unparsed] = []
         refusals: list[int] = []

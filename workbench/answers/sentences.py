@@ -1,6 +1,6 @@
 """Sentences, exact to the character: every one is a span of the text, and what lies between two is layout.
 
-Layout is white space, the markers of sections, what plans an answer (see `workbench.extract.sections`), bullets, list numbers,
+Layout is white space, the markers of sections, what plans an answer (see `workbench.answers.sections`), bullets, list numbers,
 the signs of headings and quotations, and whatever has no letter or digit. A line of a heading, list or table, and a fence of
 code as a whole, is a sentence of its own; a line that goes on in small letters belongs to the one before it.
 
@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from workbench.extract.sections import sections
+from workbench.answers.sections import sections
 
 Span = tuple[int, int]
 
@@ -60,13 +60,13 @@ _STARTERS = frozenset(
 _MONTHS = frozenset("Januar Februar März April Mai Juni Juli August September Oktober November Dezember".split())
 
 
-def sentences(text: str) -> tuple[Span, ...]:
+def sentences(text: str, prefill: str = "") -> tuple[Span, ...]:
     """The sentences of `text` as half-open character spans: ordered, disjoint, with no white space at either end, and each
-    with a letter or a digit. Takes time linear in the text."""
+    with a letter or a digit. `prefill` is what the prompt left open (see `sections`). Takes time linear in the text."""
     small = _writes_small(text)
     found = (
         span
-        for _, start, end in sections(text)
+        for _, start, end in sections(text, prefill)
         for begin, finish, code in _blocks(text, start, end)
         for span in ([(begin, finish)] if code else _split(text, begin, finish, small))
     )

@@ -1,0 +1,211 @@
+"""Sections and sentences: exact to the character, for any text."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.answers import (
+    answer_sections,
+    answer_text,
+    final_answer,
+    in_answer,
+    section_at,
+    sections,
+    sentences,
+    thinking,
+)
+from workbench.types import Claim, Question, Response
+
+SECTIONS = [
+    ("abc", [("body", "abc")]),
+    ("<think>a</think>b", [("think", "a"), ("body", "b")]),
+    ("<think>a</think> <answer>b</answer> c", [("think", "a"), ("answer", "b"), ("body", " c")]),
+    ("<THINK>a</THINK>b", [("think", "a"), ("body", "b")]),
+    ("<think>a", [("think", "a")]),
+    ("<think>a</think>x<answer>b", [("think", "a"), ("body", "x"), ("answer", "b")]),
+    ("a</think>b", [("think", "a"), ("body", "b")]),
+    ("Vetra</answer> more", [("answer", "Vetra"), ("body", " more")]),
+    ("<think>a<think>b</think>c</think>d", [("think", "a"), ("think", "b"), ("think", "c"), ("body", "d")]),
+    ("<think>a<answer>x</answer></think><answer>y</answer>", [("think", "a"), ("think", "x"), ("answer", "y")]),
+    ("<answer>a<answer>b</answer>", [("answer", "a"), ("answer", "b")]),
+    ("<think>a</think>b</answer>c</think>d", [("think", "a"), ("think", "b"), ("think", "c"), ("body", "d")]),
+    (r"so \boxed{a {b} \boxed{c}} d", [("body", "so "), ("answer", r"a {b} \boxed{c}"), ("body", " d")]),
+    (r"<think>\boxed{a}</think>b", [("think", "a"), ("body", "b")]),
+    (r"an \boxed{unclosed", [("body", r"an \boxed{unclosed")]),
+    ("a } b", [("body", "a } b")]),
+    ("[Structure] parallel [Outline] 1. a [Answer] b", [("answer", " b")]),
+    ("<think>x</think>[Outline] 1. a</answer>b", [("think", "x"), ("body", "b")]),
+    ("see [Answers] and [answer]", [("body", "see [Answers] and [answer]")]),
+    (" \n", []),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), SECTIONS)
+def test_sections(text: str, expected: list[tuple[str, str]]) -> None:
+    assert [(section, text[start:end]) for section, start, end in sections(text)] == expected
+
+
+def test_section_at() -> None:
+    text = "<think>ab</think>c"
+    found = sections(text)
+    where = ["think" if 7 <= i < 9 else "body" if i == 17 else None for i in range(len(text))]
+    assert [section_at(found, i) for i in range(len(text))] == where
+    assert section_at(found, 99) is None and section_at((), 0) is None
+
+
+PIECES = st.lists(
+    st.sampled_from(
+        [
+            *"<think> </think> <answer> </answer> [Structure] [Outline] [Answer] \\boxed{ } {".split(),
+            *"a B. 1. ! ? … 。 ； - * # > | “ ” \" ( ) [1]".split(),
+            " ", "\n", "\r\n", "\n\n", "\u2028", "```\n",
+            "`x. Y`", "Dr.", "U.S.", "3.5", "https://a.b/c?d", "e.g.", "王。",
+            "e\u0301", "👩‍👧",
+        ]
+    )
+    | st.text(max_size=3)
+).map("".join)  # fmt: skip
+
+
+@given(PIECES)
+def test_sections_and_sentences_are_ordered_disjoint_and_hold_all_words(text: str) -> None:
+    at = 0
+    for section, start, end in sections(text):
+        assert section in ("think", "answer", "body") and at <= start < end <= len(text) and text[start:end].strip()
+        at = end
+    at, rebuilt = 0, ""
+    for start, end in sentences(text):
+        piece = text[start:end]
+        assert at <= start < end <= len(text) and piece == piece.strip() and any(map(str.isalnum, piece))
+        assert any(begin <= start and end <= finish for _, begin, finish in sections(text))
+        rebuilt += text[at:start] + piece
+        at = end
+    assert rebuilt + text[at:] == text
+
+
+@given(st.text(alphabet="abc .!?\n。A", max_size=60))
+def test_only_layout_is_left_between_sentences_of_plain_text(text: str) -> None:
+    spans = sentences(text)
+    gaps = [
+        text[a:b] for a, b in zip([0, *(end for _, end in spans)], [*(start for start, _ in spans), len(text)], strict=True)
+    ]
+    assert not any(map(str.isalnum, "".join(gaps)))
+
+
+@given(
+    st.sampled_from(["Q", "Vetra", "x y"]), st.sampled_from(["{}", "<think>t</think>{}", "t</think>{}", "<answer>{}</answer>"])
+)
+def test_sections_agree_with_the_final_answer(answer: str, form: str) -> None:
+    text = form.format(answer)
+    assert final_answer(text) == answer
+    section = section_at(sections(text), text.rindex(answer))
+    assert section == ("answer" if "answer>" in text else "body")
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("[Structure] parallel [Outline] 1. Lomar [Answer] Vetra", "Vetra"),
+        ("[Outline] \\boxed{Lomar} [Answer] Vetra", "Vetra"),
+        ("<think>x [Answer] Lomar</think> Vetra", "Vetra"),
+        ("Vetra. [Outline] Lomar", "Vetra."),
+        ("[Structure] a [Outline] Vetra", None),  # a plan answers nothing
+        ("Lomar [Answer]", None),
+        ("see [answer] Vetra", "see [answer] Vetra"),
+    ],
+)
+def test_an_outlined_answer_is_what_follows_its_mark(text: str, answer: str | None) -> None:
+    assert final_answer(text) == answer
+
+
+@given(PIECES, st.sampled_from(["", "<think>\n", "<answer>", "[Outline]"]))
+def test_the_final_answer_stands_in_the_answer_and_the_answer_outside_the_thinking(text: str, prefill: str) -> None:
+    said = answer_text(text, prefill)
+    final = final_answer(text, prefill=prefill)
+    assert final is None or all(line.strip() in said for line in final.splitlines())
+    wanted, held = answer_sections(text, prefill), "".join(thinking(text, prefill).split())
+    kept = [text[start:end] for section, start, end in sections(text, prefill) if section in wanted]
+    assert all(part.strip() in said for part in kept)
+    assert sum(map(len, "".join(kept).split())) + len(held) <= len(text)
+
+
+ELSEWHERE = "Lomar is old. <answer>It is Vetra.</answer> \\boxed{Kessin}"
+ANSWERS = [
+    ("<think>Lomar?</think> It is \\boxed{Vetra}, I think.", "It is \\boxed{Vetra}, I think."),
+    (ELSEWHERE, "It is Vetra.\nKessin"),
+    ("[Outline] Lomar [Answer] Vetra", "Vetra"),
+    ("Vetra. [Outline] Lomar", "Vetra."),
+    ("<think>Lomar", ""),
+    ("Lomar <answer></answer>", ""),
+]
+
+
+@pytest.mark.parametrize(("text", "answer"), ANSWERS)
+def test_the_text_of_the_answer(text: str, answer: str) -> None:
+    assert answer_text(text) == answer
+
+
+def test_the_claims_of_the_answer_are_those_of_its_text_and_those_found_nowhere() -> None:
+    claims = [
+        Claim(0, "thought", "think", 0),
+        Claim(1, "beside", "body", 1),
+        Claim(2, "said", "answer", 2),
+        Claim(3, "lost", "body"),
+        Claim(4, "lost in thought", "think"),
+    ]
+    for text, kept in ((ELSEWHERE, [2, 3]), ("<think>a</think>Lomar is old.", [1, 2, 3])):
+        assert [claim.id for claim in filter(in_answer(Response("r", Question("q", "?"), text)), claims)] == kept
+
+
+SENTENCES = [
+    ("Dr. Smith met J. R. R. Tolkien. He was 3.5 m tall.", ["Dr. Smith met J. R. R. Tolkien.", "He was 3.5 m tall."]),
+    ("The U.S. Army, e.g. the 5th, i.e. that one.", ["The U.S. Army, e.g. the 5th, i.e. that one."]),
+    ("No. 5 was it. No. He left.", ["No. 5 was it.", "No.", "He left."]),
+    ("He lives in the U.S. He works at Apple Inc. and eats.", ["He lives in the U.S.", "He works at Apple Inc. and eats."]),
+    ("Apple Inc. The firm grew.", ["Apple Inc.", "The firm grew."]),
+    ("Ana vs. Bo. It took until 5 p.m. They left.", ["Ana vs. Bo.", "It took until 5 p.m.", "They left."]),
+    ("born Jan. 5, 1920, in St. Louis", ["born Jan. 5, 1920, in St. Louis"]),
+    ("She has a Ph.D. in physics. He met Malcolm X. In 1965 he died.",
+     ["She has a Ph.D. in physics.", "He met Malcolm X.", "In 1965 he died."]),
+    ('"Is it late?" he asked. He said "It is late." Then he left.',
+     ['"Is it late?" he asked.', 'He said "It is late."', "Then he left."]),
+    ("“Why?” She left. (He too.) End", ["“Why?”", "She left.", "(He too.)", "End"]),
+    ("1. Ana\n2. Belu is a\n- born in Vetra.\n* He left. 3) x", ["Ana", "Belu is a", "born in Vetra.", "He left.", "x"]),
+    ("Items: 1. Ana Bo 2. Belu 3. Cor", ["Items:", "Ana Bo", "Belu", "Cor"]),
+    ("# Early life\nHe was\nborn in Vetra\n\nthen", ["Early life", "He was\nborn in Vetra", "then"]),
+    ("```python\nx. Y\nz\n```\nAfter. Use `a. B` now.", ["```python\nx. Y\nz\n```", "After.", "Use `a. B` now."]),
+    ("| a | b |\n| c. D | d |", ["| a | b |", "| c. D | d |"]),
+    ("他出生于1931年。他是画家！是吗？是；不是", ["他出生于1931年。", "他是画家！", "是吗？", "是；", "不是"]),
+    ("彼は「はい。」と言った。終わり", ["彼は「はい。」", "と言った。", "終わり"]),
+    ("See https://a.b/c.d?x=Y. Mail a.b@c.de. End", ["See https://a.b/c.d?x=Y.", "Mail a.b@c.de.", "End"]),
+    ("Wait... and then. Wait… Then. Version 2.0 came.", ["Wait... and then.", "Wait…", "Then.", "Version 2.0 came."]),
+    ("¿Quién es? ¡No! Él es.", ["¿Quién es?", "¡No!", "Él es."]),
+    ("A man came.\r\nB is late.\r\nC", ["A man came.", "B is late.", "C"]),
+    ("in Vetra.He left. Node.js is old.", ["in Vetra.", "He left.", "Node.js is old."]),
+    ("he was born in vetra. he is a painter. she too.", ["he was born in vetra.", "he is a painter.", "she too."]),
+    ("in 1931.[1] He left.[2][3] Then", ["in 1931.[1]", "He left.[2][3]", "Then"]),
+    ("am 3. Oktober 1990 z. B. in Bonn. Er ging.", ["am 3. Oktober 1990 z. B. in Bonn.", "Er ging."]),
+    ("<think>a. B</think><answer>c</answer> so \\boxed{Vetra}.", ["a. B", "c", "so", "Vetra"]),
+    ("[Structure] a. B [Outline] 1. x [Answer] He came. She left.", ["He came.", "She left."]),
+    ("**He left.** Then", ["**He left.**", "Then"]),
+    ("... --- !!!", []),
+    ("", []),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "expected"), SENTENCES)
+def test_sentences(text: str, expected: list[str]) -> None:
+    assert [text[start:end] for start, end in sentences(text)] == expected
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["a. ", ". ", "word ", "1. a ", "`", "> ", "\n", "<answer>", "</answer>x", "\\boxed{", "a\n", "!)", "A.", "x,\n", "```\n"],
+)
+def test_long_degenerate_texts_are_split(piece: str) -> None:
+    """What takes more than linear time would not come back from these."""
+    text = f"{piece * (200_000 // len(piece))}x"
+    spans = sentences(text)
+    assert spans and spans[-1][1] == len(text)
