@@ -11,7 +11,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -44,11 +43,10 @@ def small_bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(f"workbench.{module}", lambda name, questions=None: bench)
 
 
-def stand_in(monkeypatch: pytest.MonkeyPatch, module: str, **functions: Callable[..., Any]) -> None:
-    """Replace a library module by functions that return or raise what an exit code is to be tested for."""
-    fake = ModuleType(module)
-    fake.__dict__.update(functions)
-    monkeypatch.setitem(sys.modules, module, fake)
+def stand_in(monkeypatch: pytest.MonkeyPatch, command: str, **functions: Callable[..., Any]) -> None:
+    """Replace what a command's module calls by functions that return or raise what an exit code is to be tested for."""
+    for name, function in functions.items():
+        monkeypatch.setattr(f"workbench.cli.{command}.{name}", function)
 
 
 def scores(accuracy: float) -> Scores:
@@ -120,7 +118,7 @@ def interrupt(*_: Any) -> None:
 
 def test_user_mistake_is_one_line(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     assert cli(*TRAIN, "--bench", "huge") == (2, "", NO_BENCH)
-    stand_in(monkeypatch, "workbench.experiment", train=fail)
+    stand_in(monkeypatch, "train", run=fail)
     assert cli(*TRAIN) == (2, "", "workbench: two lines\n")
 
 
@@ -131,7 +129,7 @@ def test_debug_prints_the_traceback(cli: Cli) -> None:
 
 
 def test_unexpected_error_names_debug(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    stand_in(monkeypatch, "workbench.experiment", train=crash)
+    stand_in(monkeypatch, "train", run=crash)
     code, out, err = cli(*TRAIN)
     assert (code, out) == (1, "")
     assert "ZeroDivisionError: by zero" in err and "--debug" in err
@@ -139,7 +137,7 @@ def test_unexpected_error_names_debug(cli: Cli, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_interrupt(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    stand_in(monkeypatch, "workbench.demo", run_demo=interrupt)
+    stand_in(monkeypatch, "train", run_demo=interrupt)
     code, out, err = cli("demo")
     assert (code, out) == (130, "")
     assert err.count("\n") == 1
@@ -190,7 +188,7 @@ def test_evaluate_prints_a_row_per_tier(cli: Cli, small_bench: None) -> None:
     ],
 )
 def test_exit_codes(cli: Cli, monkeypatch: pytest.MonkeyPatch, more: dict[str, Any], expected: int) -> None:
-    stand_in(monkeypatch, "workbench.evaluate", evaluate_policy=lambda *_: report(**more))
+    stand_in(monkeypatch, "train", evaluate_policy=lambda *_: report(**more))
     code, out, _ = cli("evaluate", "p", "--split", "ood", "--json")
     assert code == expected
     assert json.loads(out) == report(**more)
@@ -202,16 +200,16 @@ def test_exit_codes(cli: Cli, monkeypatch: pytest.MonkeyPatch, more: dict[str, A
 )
 def test_exit_codes_of_training(cli: Cli, monkeypatch: pytest.MonkeyPatch, status: str, failed: int, expected: int) -> None:
     summary = {"method": "m", "seed": 3, "before": report(), "after": None, "status": status, "failed": failed}
-    stand_in(monkeypatch, "workbench.experiment", train=lambda *_: summary)
+    stand_in(monkeypatch, "train", run=lambda *_: summary)
     assert cli(*TRAIN)[0] == expected
-    stand_in(monkeypatch, "workbench.demo", run_demo=lambda *_: {"ternary": {**summary, "failed": 0}, "binary": summary})
+    stand_in(monkeypatch, "train", run_demo=lambda *_: {"ternary": {**summary, "failed": 0}, "binary": summary})
     assert cli("demo")[0] == expected
 
 
 def test_a_failed_row_of_an_evaluation_fails_training_too(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     after = report(sampled={**scores(0.5), "failed": 1})
     summary = {"method": "m", "seed": 3, "before": report(), "after": after, "status": "done", "failed": 0}
-    stand_in(monkeypatch, "workbench.experiment", train=lambda *_: summary)
+    stand_in(monkeypatch, "train", run=lambda *_: summary)
     assert cli(*TRAIN)[0] == 3
 
 
@@ -261,7 +259,7 @@ def test_world_show(cli: Cli) -> None:
 
 def test_tables_show_brackets_as_they_are(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     described = {"name": "Ann [b]", "facts": [{"object": "[red]Oslo"}], "pages": ["[i]Ann"], "n": {"a": "[b]"}}
-    stand_in(monkeypatch, "workbench.world.show", describe=lambda *_: described)
+    stand_in(monkeypatch, "world", describe=lambda *_: described)
     out = cli("world", "show")[1]
     assert "Ann [b]" in out and "[red]Oslo" in out and "[i]Ann" in out
 
@@ -272,7 +270,7 @@ def test_tables_are_written_for_people(cli: Cli, monkeypatch: pytest.MonkeyPatch
         "facts": [{"object": None, "exposures": {"en": 2, "l2": 0}, "answers": ["Rome", "Roma"]}],
         "cost": {"price": None, "by": {"a": 1, "b": {"c": 2}}}, "lists": [["x", "y"], []],
     }  # fmt: skip
-    stand_in(monkeypatch, "workbench.world.show", describe=lambda *_: described)
+    stand_in(monkeypatch, "world", describe=lambda *_: described)
     out = cli("world", "show")[1]
     lines = {line.split()[0]: line.split()[1:] for line in out.splitlines() if len(line.split()) > 1}
     assert lines["nothing"] == lines["none"] == lines["price"] == ["—"]
@@ -335,6 +333,6 @@ def test_world_export(cli: Cli, tmp_path: Path) -> None:
 
 def test_world_build_passes_its_arguments(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     """Stood in for: building takes minutes, and is tested where it lives."""
-    stand_in(monkeypatch, "workbench.tiny.build", build_policy=lambda *arguments: {"seen": list(map(str, arguments))})
+    stand_in(monkeypatch, "world", build_policy=lambda *arguments: {"seen": list(map(str, arguments))})
     code, out, _ = cli("world", "build", "--out", "unused", "--size", "small", "--json")
     assert code == 0 and json.loads(out) == {"seen": ["unused", "0", "2", "small"]}

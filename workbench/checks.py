@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from workbench.entailment import load_verifier
+from workbench.extract import judged, rules, single_pass
+from workbench.extract import world as world_claims
+from workbench.knowledge import Search
 from workbench.types import Extract, Judge, Question, Verify
-
-if TYPE_CHECKING:
-    from workbench.knowledge import Search
-    from workbench.world.world import World
+from workbench.verify import checklist, claim_checklist, facts, judged_outcome, outcome, reasoning
+from workbench.verify.local import local_facts
+from workbench.verify.world import world_checklist, world_claim_checklist, world_facts, world_question, world_reasoning
+from workbench.world.world import World
 
 
 @dataclass(frozen=True)
@@ -32,10 +36,6 @@ OF_CLAIMS = frozenset({"fact", "single_pass", "claim_checklist", "reasoning"})  
 
 def world_checks(world: World) -> Checks:
     """The closed world as a judge: exact, and free."""
-    from workbench.extract import world as world_claims
-    from workbench.verify import outcome
-    from workbench.verify.world import world_checklist, world_claim_checklist, world_facts, world_question, world_reasoning
-
     verify = {
         "fact": world_facts(world),
         "outcome": outcome(),
@@ -58,9 +58,6 @@ def judge_checks(
     With `mode="single_pass"` claims are read and labelled in one call for each response, without passages. `require_box` takes
     for an answer only what stands in `\boxed{}`, which the benches "small" and "paper" ask their policies for.
     """
-    from workbench.extract import judged, single_pass
-    from workbench.verify import checklist, claim_checklist, facts, judged_outcome, reasoning
-
     verify = {
         "fact": facts(judge, search, k),
         "outcome": judged_outcome(judge, require_box),
@@ -74,9 +71,6 @@ def judge_checks(
 
 def rule_checks(require_box: bool = False) -> Checks:
     """What rules alone can tell: the claims of a response, and its outcome where there are gold answers."""
-    from workbench.extract import rules
-    from workbench.verify import outcome
-
     return Checks(rules(), {"outcome": outcome(require_box)})
 
 
@@ -86,9 +80,4 @@ def local_checks(search: Search | None = None) -> Checks:
     Raises:
         WorkbenchError: the model's weights are not there, or are not those that it was trained on.
     """
-    from workbench.entailment import load_verifier
-    from workbench.extract import rules
-    from workbench.verify import outcome
-    from workbench.verify.local import local_facts
-
     return Checks(rules(), {"fact": local_facts(load_verifier(), search), "outcome": outcome()})

@@ -8,6 +8,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from workbench.bench import bench
+from workbench.evaluate import compare
+from workbench.experiment import train
+from workbench.generate import generate
+from workbench.jsonl import iter_rows
+from workbench.metrics import share_of_oracle
+from workbench.plots import learning_curves, outcomes_by_tier
 from workbench.threads import DEFAULT_THREADS
 from workbench.types import Question
 from workbench.world.facts import TIERS
@@ -44,8 +51,6 @@ def run_demo(out: Path, seed: int = 1, threads: int = DEFAULT_THREADS) -> dict[s
 
 def demo_run(out: Path, reward: str, seed: int, threads: int) -> dict[str, Any]:
     """One run of the demo: the recipe's own settings, measured on the test split."""
-    from workbench.experiment import train
-
     settings = [f"truthrl.reward={reward}", "truthrl.eval_split=test", "truthrl.eval_samples=2"]
     return train("truthrl", "tiny", seed, out, None, threads, settings)
 
@@ -53,8 +58,6 @@ def demo_run(out: Path, reward: str, seed: int, threads: int) -> dict[str, Any]:
 def results_table(reports: Mapping[str, Mapping[str, Any]], mode: str) -> Any:
     """Accuracy, abstention, hallucination and truthfulness of every policy, for all questions and by tier."""
     from rich.table import Table
-
-    from workbench.evaluate import compare
 
     how = "greedy" if mode == "greedy" else "sampled at T=1"
     rows = compare(reports, mode, TIERS).to_dict("records")
@@ -70,8 +73,6 @@ def results_table(reports: Mapping[str, Mapping[str, Any]], mode: str) -> Any:
 
 def oracle_line(reports: Mapping[str, Mapping[str, Any]]) -> str:
     """How much of the way to the best abstainer each reward went, greedily."""
-    from workbench.metrics import share_of_oracle
-
     shares = {reward: share_of_oracle(reports["start"]["greedy"], reports[reward]["greedy"]) for reward in REWARDS}
     told = ", ".join(f"{reward} {share:+.2f}" for reward, share in shares.items() if share is not None)
     return f"Share of the way from the start to an oracle that abstains exactly where the start is wrong: {told}"
@@ -79,8 +80,6 @@ def oracle_line(reports: Mapping[str, Mapping[str, Any]]) -> str:
 
 def fixed_questions() -> list[Question]:
     """A few test questions of each tier, each about another person, always the same."""
-    from workbench.bench import bench
-
     by_tier: dict[str, dict[str, list[Question]]] = {}  # tier -> person -> questions
     for question in bench("tiny").questions("test"):
         by_tier.setdefault(question.meta["tier"], {}).setdefault(question.title, []).append(question)
@@ -95,9 +94,6 @@ def fixed_questions() -> list[Question]:
 
 def answers(run: Path) -> list[dict[str, str]]:
     """The start's and the run's greedy answers to `fixed_questions`, as rows of plain strings."""
-    from workbench.bench import bench
-    from workbench.generate import generate
-
     tiny, asked = bench("tiny"), fixed_questions()
     texts = [
         [
@@ -132,9 +128,6 @@ def answers_table(run: Path) -> Any:
 
 def write_figures(out: Path, reports: Mapping[str, Mapping[str, Any]]) -> list[Path]:
     """The two figures of the demo as self-contained pages."""
-    from workbench.jsonl import iter_rows
-    from workbench.plots import learning_curves, outcomes_by_tier
-
     runs = {reward: list(iter_rows(out / reward / "metrics.jsonl")) for reward in REWARDS}
     figures = {"outcomes.html": outcomes_by_tier(reports), "learning-curves.html": learning_curves(runs)}
     for name, figure in figures.items():

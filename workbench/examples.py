@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from workbench.answers import sentences
+from workbench.credit.attribute import locate
 from workbench.types import Claim, Feedback, Passage, Question, Response, Verdict
 
 ANSWER = (
@@ -47,9 +49,6 @@ def worked_example() -> Feedback:
     1·1.2 − 2·1.0 + 0.5·1.1 = −0.25, and what the two sentences tell pays ln(1 + 1.2 + 1.0) + ln(1 + 1.1) = 1.9051, together
     1.6551. Its tokens are its words, punctuation marks and tags.
     """
-    from workbench.answers import sentences
-    from workbench.credit.attribute import locate
-
     spans = sentences(ANSWER)
     offsets = tuple(match.span() for match in re.finditer(r"\s*(?:</?\w+>|\w+|[^\w\s])", ANSWER))
     response = Response("tarven/0", QUESTION, ANSWER, group="tarven", offsets=offsets, source="words")

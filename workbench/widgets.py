@@ -7,6 +7,11 @@ from functools import cache
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from workbench.inspector.controls import controls
+from workbench.inspector.opened import pay
+from workbench.inspector.what_if import changed
+from workbench.recipes import method_configs
+from workbench.token_view import as_json, payload, script, style
 from workbench.types import Feedback, WorkbenchError
 
 if TYPE_CHECKING:
@@ -61,8 +66,6 @@ def _token_view_class() -> Any:
     from anywidget import AnyWidget
     from traitlets import Dict, Unicode
 
-    from workbench.token_view import as_json, payload, script, style
-
     class TokenView(AnyWidget):
         _esm = f"{script()}\n{_RENDER}"
         _css = style()
@@ -99,11 +102,6 @@ def what_if(feedback: Feedback, method: str = "rlfh", group: Sequence[Feedback] 
     controls and the view, in this order.
     """
     from ipywidgets import HTML, VBox
-
-    from workbench.inspector.controls import controls
-    from workbench.inspector.opened import pay
-    from workbench.inspector.what_if import changed
-    from workbench.recipes import method_configs
 
     config = method_configs((method,))[method]
     boxes = {one["name"]: _box(one) for one in controls(config) if not fields or one["name"] in fields}

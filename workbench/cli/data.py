@@ -8,6 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from workbench.cli.frame import Json, app, print_mapping, print_table, show, stdout_kept_clean, text
+from workbench.data.sets import SETS
+from workbench.data.show import describe
 
 data_app = typer.Typer(no_args_is_help=True)
 app.add_typer(
@@ -21,8 +23,6 @@ app.add_typer(
 @data_app.command("list", epilog="Example: workbench data list")
 def data_list(as_json: Json = False) -> None:
     """List the data sets that are known by name, and where each comes from."""
-    from workbench.data.sets import SETS
-
     rows = [
         {"name": s.name, "from": f"hf:{s.hub}" if s.hub else s.home, "columns": ", ".join(s.columns[0])} for s in SETS.values()
     ]
@@ -43,8 +43,6 @@ def data_show(
     as_json: Json = False,
 ) -> None:
     """Read a data set or a file, count its questions by kind, and show the first few."""
-    from workbench.data.show import describe
-
     with stdout_kept_clean():
         found = describe(source, split, count, mapping, schema)
     show(found, as_json, _print)

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from workbench.cli.frame import ABSENT, Json, app, complain, print_mapping, print_table, show, stdout_kept_clean
+from workbench.knowledge import build_index, list_indexes, open_index
 from workbench.knowledge.index import ROOT
 
 index_app = typer.Typer(no_args_is_help=True)
@@ -50,8 +51,6 @@ def index_build(
     as_json: Json = False,
 ) -> int:
     """Cut pages into passages and index them. Killed at any moment, the same command goes on where it was."""
-    from workbench.knowledge import build_index
-
     with stdout_kept_clean(), _progress() as progress:
         card = build_index(name, source, encoder, words, root, progress)
     if card["failed"]:
@@ -63,8 +62,6 @@ def index_build(
 @index_app.command("list", epilog="Example: workbench index list --json")
 def index_list(root: Root = ROOT, as_json: Json = False) -> None:
     """List the indexes."""
-    from workbench.knowledge import list_indexes
-
     rows = [_row(card) for card in list_indexes(root)]
     show({"indexes": rows}, as_json, lambda _: print_mapping({"indexes": rows}) if rows else print(f"no index in {root}"))
 
@@ -74,8 +71,6 @@ def index_show(
     name: Annotated[str, typer.Argument(help="Name of an index, or its path.")], root: Root = ROOT, as_json: Json = False
 ) -> None:
     """Show what an index was built from, and how."""
-    from workbench.knowledge import open_index
-
     index = open_index(name, root)
     size = sum(path.stat().st_size for path in index.folder.rglob("*") if path.is_file())
     show({"name": name, "folder": str(index.folder), **index.card, "megabytes": round(size / 1e6, 1)}, as_json, print_mapping)
@@ -94,8 +89,6 @@ def index_search(
     as_json: Json = False,
 ) -> int:
     """Search an index. The exit code is 3 where titles were given and none is in the index."""
-    from workbench.knowledge import open_index
-
     with stdout_kept_clean():
         index = open_index(name, root)
         passages = index.search([query], k, [titles], mode)[0]

@@ -8,6 +8,8 @@ from typing import Annotated
 import typer
 
 from workbench.cli.frame import app
+from workbench.inspector.page import launch, settings
+from workbench.runs.folder import what_is_there
 from workbench.types import WorkbenchError
 
 
@@ -27,8 +29,6 @@ def inspect(
     """Open the reward inspector: what every claim of a response earned, and which tokens earned it."""
     from importlib.util import find_spec
 
-    from workbench.inspector.page import launch, settings
-
     _check(run, runs)
     if find_spec("gradio") is None:
         raise WorkbenchError("the inspector needs gradio: pip install 'factuality-workbench[apps]', or `make inspect`")
@@ -44,6 +44,4 @@ def _check(run: Path | None, runs: Path | None) -> None:
     if run is not None and run.is_file():
         raise WorkbenchError(f"--run {run} is a file: name the folder that it lies in, --run {run.parent}")
     if run is not None and not run.exists():
-        from workbench.runs.folder import what_is_there
-
         raise WorkbenchError(f"no run '{run.name}' in '{run.parent}': {what_is_there(runs or run.parent)}")

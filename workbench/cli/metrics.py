@@ -9,6 +9,8 @@ from typing import Annotated, Any, Literal
 import typer
 
 from workbench.cli.frame import ABSENT, Json, Seed, app, complain, exit_code, print_table, show, stdout_kept_clean, text
+from workbench.metrics import compare_files, read_rows
+from workbench.plots.rlfh import figures
 
 LEFT_OUT = {"no_claims": "no claims", "unverified": "claims not verified", "not_judged": "not judged"}
 EXAMPLE = "Example: workbench metrics runs/after/rollouts.jsonl runs/before/rollouts.jsonl --json"
@@ -44,8 +46,6 @@ def metrics(
     as_json: Json = False,
 ) -> int:
     """Measure the factuality of judged responses, with 95% intervals and paired tests."""
-    from workbench.metrics import compare_files
-
     with stdout_kept_clean():
         result = compare_files(
             feedback, other, reference=reference, base=base, preferences=preferences, k=k, gamma=gamma, vague=vague,
@@ -68,9 +68,6 @@ def _weights(text: str) -> tuple[float, ...]:
 
 
 def _figures(feedback: Path, other: Path | None, folder: Path, sections: Any) -> list[str]:
-    from workbench.metrics import read_rows
-    from workbench.plots.rlfh import figures
-
     if other is None:
         raise typer.BadParameter(
             "the figures compare two files: name OTHER, the feedback before training", param_hint="--figures"

@@ -23,6 +23,10 @@ from workbench.cli.frame import (
     text,
 )
 from workbench.recipes import METHODS
+from workbench.score import Options, estimate_file, score_file
+from workbench.score.agree import agreement
+from workbench.score.imports import import_completions
+from workbench.score.progress import bar
 from workbench.types import REASONS, WorkbenchError
 
 _FIELDS = (
@@ -111,9 +115,6 @@ def score(
     as_json: Json = False,
 ) -> int:
     """Turn responses into claims, verdicts and rewards, row by row."""
-    from workbench.score import Options, estimate_file, score_file
-    from workbench.score.progress import bar
-
     options = Options(
         source, out, method, judge, model, passages, store, tokenizer, _columns(columns), overrides or [],
         max_failed, concurrency, timeout, cache, _price(price), overwrite, api_key_env,
@@ -138,8 +139,6 @@ def agree(
     as_json: Json = False,
 ) -> None:
     """Say how far two feedback files agree on claims and outcomes: accuracy, Cohen's kappa, and scores by label."""
-    from workbench.score.agree import agreement
-
     found = agreement(first, second)
     if differ := found["other_responses"]:
         more = f" and {found['excluded']['other_response'] - NAMED} more" if found["excluded"]["other_response"] > NAMED else ""
@@ -155,8 +154,6 @@ def import_logged(
     as_json: Json = False,
 ) -> int:
     """Turn completions that TRL or verl logged into feedback rows, with their logged rewards."""
-    from workbench.score.imports import import_completions
-
     summary = import_completions(kind, file, out)
     _report(file, summary)
     if summary["left_out"]:

@@ -21,6 +21,9 @@ from workbench.cli.frame import (
     show,
     stdout_kept_clean,
 )
+from workbench.demo import run_demo
+from workbench.evaluate import evaluate_policy
+from workbench.experiment import train as run
 from workbench.metrics import RATES
 from workbench.recipes import METHODS
 from workbench.threads import DEFAULT_THREADS
@@ -33,8 +36,6 @@ def demo(
     threads: Threads = DEFAULT_THREADS,
 ) -> int:
     """Train a tiny model to answer what it knows and to pass on what it does not, and show the difference."""
-    from workbench.demo import run_demo
-
     return exit_code(run_demo(out, seed, threads))
 
 
@@ -59,8 +60,6 @@ def train(
     as_json: Json = False,
 ) -> int:
     """Train a policy by a method and evaluate it before and after."""
-    from workbench.experiment import train as run
-
     with stdout_kept_clean():
         summary = run(method, bench, seed, out, steps, threads, overrides or [], questions)
     show(summary, as_json, _print_summary)
@@ -84,8 +83,6 @@ def evaluate(
     as_json: Json = False,
 ) -> int:
     """Measure how often a policy is right, abstains and hallucinates, with 95% intervals."""
-    from workbench.evaluate import evaluate_policy
-
     with stdout_kept_clean():
         report = evaluate_policy(policy, split, bench, samples, seed, limit, kinds or None, threads, questions, lang)
     show(report, as_json, _print_report)

@@ -9,7 +9,10 @@ from typing import Annotated, Any
 import typer
 
 from workbench.cli.frame import Json, Seed, Threads, app, percent, print_mapping, print_table, show, stdout_kept_clean
-from workbench.threads import DEFAULT_THREADS
+from workbench.entailment import evaluate_verifier, load_verifier, read_rows
+from workbench.entailment.merge import merge_verifiers
+from workbench.entailment.train import TrainConfig, train_verifier
+from workbench.threads import DEFAULT_THREADS, use_threads
 from workbench.types import WorkbenchError
 
 verifier_app = typer.Typer(no_args_is_help=True)
@@ -41,8 +44,6 @@ def verifier_train(
     as_json: Json = False,
 ) -> None:
     """Fine-tune the packaged MiniLM on labelled pairs; keep what changed in a few megabytes, with a card."""
-    from workbench.entailment.train import TrainConfig, train_verifier
-
     config = TrainConfig(epochs=epochs, lr=lr, dropout=dropout, seed=seed, threads=threads)
     config = replace(config, weights={**config.weights, **_weights(weight or [])})
     with stdout_kept_clean():
@@ -64,8 +65,6 @@ def verifier_merge(
     as_json: Json = False,
 ) -> None:
     """Take the mean of the weights of several trained verifiers; it often errs less than each."""
-    from workbench.entailment.merge import merge_verifiers
-
     with stdout_kept_clean():
         card = merge_verifiers(folders, data, dev, out, share, threads)
     show(card, as_json, lambda _: print((out / "README.md").read_text(encoding="utf-8")))
@@ -79,9 +78,6 @@ def verifier_evaluate(
     as_json: Json = False,
 ) -> None:
     """Accuracy by source, class, length and negation, calibration, and speed of a verifier on labelled pairs."""
-    from workbench.entailment import evaluate_verifier, load_verifier, read_rows
-    from workbench.threads import use_threads
-
     rows = read_rows(data)
     with stdout_kept_clean():
         loaded = load_verifier(verifier)

@@ -9,6 +9,9 @@ import typer
 
 from workbench.cli.frame import Json, Threads, WorldSeed, app, print_mapping, show, stdout_kept_clean
 from workbench.threads import DEFAULT_THREADS
+from workbench.tiny.build import build_policy
+from workbench.world.export import export_world
+from workbench.world.show import describe
 
 world_app = typer.Typer(no_args_is_help=True)
 app.add_typer(
@@ -26,8 +29,6 @@ def world_show(
     as_json: Json = False,
 ) -> None:
     """Show the world in numbers, or everything that is true of one entity."""
-    from workbench.world.show import describe
-
     show(describe(entity, seed), as_json, print_mapping)
 
 
@@ -38,8 +39,6 @@ def world_export(
     as_json: Json = False,
 ) -> None:
     """Write entities, facts, pages, questions and training documents as JSONL files."""
-    from workbench.world.export import export_world
-
     with stdout_kept_clean():
         counts = export_world(out, seed)
     if not as_json:
@@ -56,8 +55,6 @@ def world_build(
     as_json: Json = False,
 ) -> None:
     """Train the tiny model that has read the world's documents: the policy that the recipes start from."""
-    from workbench.tiny.build import build_policy
-
     with stdout_kept_clean():
         card = build_policy(out, seed, threads, size)
     show(card, as_json, lambda _: print((out / "README.md").read_text()))

@@ -7,11 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from workbench.entailment.rows import Row
+from workbench.entailment.verifier import Settings, Verifier
 
 if TYPE_CHECKING:
     import torch
-
-    from workbench.entailment.verifier import Settings, Verifier
 
 BINS = 10
 BAND = [round(0.50 + 0.05 * step, 2) for step in range(9)]  # a label needs what is more likely than not

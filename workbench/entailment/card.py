@@ -9,16 +9,17 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from workbench.entailment.evaluate import SAID
-from workbench.entailment.rows import LABELS, WEIGHTS, Row
+from workbench.entailment.calibrate import calibrate, fit_temperature, reliability
+from workbench.entailment.evaluate import SAID, evaluate_verifier
+from workbench.entailment.model import expand
+from workbench.entailment.robustness import robustness
+from workbench.entailment.rows import LABELS, WEIGHTS, Row, Split
+from workbench.entailment.verifier import Verifier, read_tensors
 from workbench.jsonl import write_json
 from workbench.minilm import BASE, BASE_SHA256
 from workbench.threads import use_threads
-
-if TYPE_CHECKING:
-    from workbench.entailment.rows import Split
 
 TEXT = Path(__file__).parent / "card.md"
 MANY = 500  # dev rows; figures of fewer are rough
@@ -54,12 +55,6 @@ def make_card(folder: Path, split: Split, model: Any, runs: Sequence[Mapping[str
     The dev rows also fit the temperature and the band, so calibration is shown cross-fitted as well: on each half with what
     the other half fitted.
     """
-    from workbench.entailment.calibrate import calibrate
-    from workbench.entailment.evaluate import evaluate_verifier
-    from workbench.entailment.model import expand
-    from workbench.entailment.robustness import robustness
-    from workbench.entailment.verifier import Verifier, read_tensors
-
     adapter, held = folder / "adapter.safetensors", split.held
     with use_threads(threads):
         plain = Verifier(expand(read_tensors(adapter)))
@@ -87,8 +82,6 @@ def make_card(folder: Path, split: Split, model: Any, runs: Sequence[Mapping[str
 
 def _cross_fitted(plain: Any, held: Sequence[Row]) -> float:
     import torch
-
-    from workbench.entailment.calibrate import fit_temperature, reliability
 
     scores = plain.scores([(row.premise, row.claim) for row in held]).double()
     gold = torch.tensor([row.label for row in held])

@@ -5,13 +5,11 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from workbench.entailment.calibrate import reliability
 from workbench.entailment.rows import LABELS, Row
-
-if TYPE_CHECKING:
-    from workbench.entailment.verifier import Verifier
+from workbench.entailment.verifier import Verifier
 
 NEGATION = re.compile(r"\b(no|not|never|none|nobody|nothing|neither|nor|without|cannot)\b|n['’]t\b", re.IGNORECASE)
 LENGTHS = (0, 16, 32, 64, 128, 256)  # words of the premise

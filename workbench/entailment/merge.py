@@ -8,6 +8,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from workbench.entailment.card import make_card, sha256, write_card
+from workbench.entailment.model import compress, new_model
+from workbench.entailment.rows import read_split
+from workbench.entailment.verifier import load_verifier
 from workbench.threads import DEFAULT_THREADS
 from workbench.types import WorkbenchError
 
@@ -31,11 +35,6 @@ def merge_verifiers(
             their sources, of another rank or with another part kept, or shares that do not fit.
     """
     from safetensors.torch import save_file
-
-    from workbench.entailment.card import make_card, sha256, write_card
-    from workbench.entailment.model import compress
-    from workbench.entailment.rows import read_split
-    from workbench.entailment.verifier import load_verifier
 
     weights = _shares(folders, shares)
     models = [load_verifier(folder).model for folder in folders]
@@ -75,8 +74,6 @@ def _shares(folders: Sequence[Path], shares: Sequence[float] | None) -> list[flo
 
 
 def _mean(models: Sequence[Any], shares: Sequence[float]) -> Any:
-    from workbench.entailment.model import new_model
-
     states: list[Mapping[str, Any]] = [model.state_dict() for model in models]
     merged = new_model()
     fresh = merged.state_dict()

@@ -6,13 +6,12 @@ import csv
 import json
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from workbench.entailment.evaluate import evaluate_verifier
 from workbench.entailment.rows import LABELS, Row
+from workbench.entailment.verifier import Verifier
 from workbench.types import WorkbenchError
-
-if TYPE_CHECKING:
-    from workbench.entailment.verifier import Verifier
 
 STANCES = {
     "supported": "support", "SUPPORTS": "support", "completely-support": "support", "Fully attributable": "support",
@@ -83,8 +82,6 @@ def slice_rows(folder: Path, name: str) -> list[Row]:
 def measure_slices(verifier: Verifier, folder: Path) -> list[dict[str, Any]]:
     """Supported against all else for every file of `READERS` that lies under `folder`, and the same for all its trivial
     rivals: the share of the claim's words that the evidence has, at its best threshold on the very same rows."""
-    from workbench.entailment.evaluate import evaluate_verifier
-
     rows = []
     for name in READERS:
         if (folder / name).exists():

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from workbench.entailment.augment import augment
-from workbench.entailment.model import Encoder, collate, logits, new_model
+from workbench.entailment.card import make_card, write_card
+from workbench.entailment.model import Encoder, base_folder, collate, compress, logits, new_model
 from workbench.entailment.rows import WEIGHTS, Row, read_split
 from workbench.threads import DEFAULT_THREADS, use_threads
 from workbench.types import WorkbenchError
@@ -52,9 +53,6 @@ def train_verifier(data: Path, dev: Path | None, out: Path, config: TrainConfig)
     Returns the card.
     """
     from safetensors.torch import save_file
-
-    from workbench.entailment.card import make_card, write_card
-    from workbench.entailment.model import base_folder, compress
 
     base_folder()  # what is missing is said before the long work, and so is a bad row
     split = read_split(data, dev, config.weights)

@@ -10,6 +10,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Literal
 
+from workbench.answers import sentences
 from workbench.entailment.model import MAX_LENGTH, Encoder, base_folder, collate, expand, logits
 from workbench.entailment.plain import is_order, plain
 from workbench.minilm import BASE_SHA256
@@ -180,8 +181,6 @@ def windows(text: str, encoder: Encoder, size: int) -> list[tuple[int, int]]:
 
 def _units(text: str, pieces: Sequence[tuple[int, int]], size: int) -> list[tuple[int, int, int]]:
     """Sentences as (start, end, word pieces), the longest cut into parts of `size` pieces."""
-    from workbench.answers import sentences
-
     ends = [*[end for _, end in sentences(text)][:-1], len(text)]
     units: list[tuple[int, int, int]] = []
     position = 0

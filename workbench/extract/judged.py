@@ -8,8 +8,10 @@ from typing import Any
 
 from workbench.answers.sections import Section, section_at, sections
 from workbench.answers.sentences import Span, sentences
+from workbench.credit.attribute import THRESHOLD, find_sentence, locate
 from workbench.extract.statements import makes_claims
 from workbench.extract.topic import decontextualise, topic_of
+from workbench.judge import read, render
 from workbench.types import Claim, Claims, Extract, Failure, Judge, Prompt, Reply, Response, Verdict
 
 RAW = 2000  # characters of a reply that are kept with its failure
@@ -55,15 +57,11 @@ def _extractor(judge: Judge, task: str, decontextual: bool) -> Extract:
 
 
 def _prompt(task: str, response: Response) -> Prompt:
-    from workbench.judge import render
-
     passages = response.question.passages if task == "single_pass" else ()
     return render(task, question=response.question.text, response=response.text, passages=passages or None)
 
 
 def _read(response: Response, spans: tuple[Span, ...], task: str, reply: Reply) -> Claims:
-    from workbench.judge import read
-
     if reply.error is not None:
         return Claims(spans, error=_bounded(reply.error), cost=reply.cost)
     answer = read(task, reply.text or "")
@@ -110,8 +108,6 @@ def _held(text: str, spans: Sequence[Span], quote: str, after: int) -> tuple[lis
 
     Quotations are taken in order, so that of a sentence that stands twice the second is the second.
     """
-    from workbench.credit.attribute import THRESHOLD, find_sentence
-
     found = find_sentence(text, quote, after)
     if found and found[2] == 1:
         after = found[1]
@@ -126,8 +122,6 @@ def _locate(
     text: str, spans: Sequence[Span], parts: Sequence[Section], held: Sequence[int], statements: Sequence[str], first: int
 ) -> list[Claim]:
     """The claims of one quotation in the sentences that it takes in; without such they are not found."""
-    from workbench.credit.attribute import locate
-
     if not held:
         only = {section for section, _, _ in parts}
         section = only.pop() if len(only) == 1 else "body"

@@ -19,9 +19,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from workbench.answers import section_at, sections, sentences
+from workbench.credit.attribute import locate
 from workbench.extract.clauses import clauses
 from workbench.extract.pronouns import resolve
-from workbench.extract.statements import makes_claims
+from workbench.extract.statements import makes_claims, vouches
 from workbench.extract.topic import decontextualise, topic_of
 from workbench.types import Claim, Claims, Extract, Response
 
@@ -39,9 +40,6 @@ _LAYOUT = re.compile(r"\s*(?:#+ |\|)")  # a heading or a row of a table
 
 
 def _extract(response: Response, decontextual: bool) -> Claims:
-    from workbench.credit.attribute import locate
-    from workbench.extract.statements import vouches
-
     text, spans = response.text, sentences(response.text, response.prefill)
     parts, topic = sections(text, response.prefill), topic_of(response)
     drafts: list[Claim] = []

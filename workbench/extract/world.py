@@ -6,16 +6,16 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
-from typing import TYPE_CHECKING
 
 from workbench.answers import final_answer, is_invalid, section_at, sections, sentences
+from workbench.credit.attribute import strip_end
+from workbench.extract.statements import vouches
 from workbench.failures import unparsed
 from workbench.types import Claim, Claims, Extract, Question, Response, Verdict
-
-if TYPE_CHECKING:
-    from workbench.world.facts import Fact
-    from workbench.world.parser import Parsed, Parser
-    from workbench.world.world import World
+from workbench.world import schema
+from workbench.world.facts import Fact, value_forms
+from workbench.world.parser import Parsed, Parser
+from workbench.world.world import World
 
 # What a sentence is worth that the grammar cannot read: an object or a subject that does not exist makes it false; words in no
 # form of a statement, or a pronoun for nobody, tell nothing.
@@ -38,8 +38,6 @@ def world(world: World) -> Extract:
     and none of its sentences is read) there is no such verdict, and the world as a judge fails the claim: it is not the one to
     ask.
     """
-    from workbench.world.parser import Parser
-
     parser, facts = Parser(world), {fact.id: fact for fact in world.facts}
 
     def extract(responses: Sequence[Response]) -> list[Claims]:
@@ -59,8 +57,6 @@ def topic_of(parser: Parser, question: Question) -> str | None:
 
 
 def _extract(response: Response, parser: Parser, facts: Mapping[str, Fact], l2: Mapping[str, str]) -> Claims:
-    from workbench.extract.statements import vouches
-
     text, prefill, topic = response.text, response.prefill, topic_of(parser, response.question)
     parse = parser.parse(text, topic, prefill)
     parts, final = sections(text, prefill), (final_answer(text, prefill=prefill) or "").strip(_AROUND)
@@ -99,16 +95,11 @@ def broken(target: str, reason: str) -> Verdict:
 
 def _end(text: str, span: tuple[int, int]) -> int:
     """The end of a sentence without its final punctuation."""
-    from workbench.credit.attribute import strip_end
-
     return span[0] + len(strip_end(text[slice(*span)]))
 
 
 def _object_end(claim: Parsed, text: str, l2: Mapping[str, str]) -> int:
     """Where a claim's object ends in its sentence."""
-    from workbench.world import schema
-    from workbench.world.facts import value_forms
-
     forms = value_forms(schema.RELATIONS[claim.relation].object, claim.object or "", l2)[claim.lang]
     said = (re.compile(rf"(?<!\w){re.escape(form)}(?!\w)", re.I).search(text, *claim.span) for form in forms)
     return max((match.end() for match in said if match), default=_end(text, claim.span))
@@ -131,8 +122,6 @@ def _as_answer(said: str, question: Question, final: str, parser: Parser, facts:
 
     `final` is the response's final answer, without what stands around it.
     """
-    from workbench.world import schema
-
     bare = said.strip(_AROUND)
     if not question.answers or bare != final:
         return None

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from workbench.generate import Completion, Sampling
+from workbench.generate import Completion, Sampling
 
 SCORED = 16  # rows whose logits are held at once: rows × tokens × vocabulary
 

@@ -10,6 +10,7 @@ from workbench.inspector import samples
 from workbench.inspector.opened import NOTHING, Opened, open_feedback, open_row, recall, show
 from workbench.inspector.parts import answered, component, message
 from workbench.inspector.runs import Index, Runs
+from workbench.token_view.page import page
 from workbench.types import WorkbenchError
 
 SOURCES = ("Samples", "Stored run", "Paste")
@@ -172,8 +173,6 @@ def most_to_see(index: Index) -> int:
 @answered
 def export_page(asked: dict[str, Any]) -> dict[str, Any]:
     """The open response as a self-contained page; called by the page."""
-    from workbench.token_view.page import page
-
     opened = recall(str(asked["key"]))
     method = asked.get("method")
     return {"html": page(replace(opened, method=method if method in opened.feedback.rewards else None).data())}

@@ -6,13 +6,20 @@ from functools import lru_cache
 from threading import Lock
 from typing import Any
 
+from workbench.bench import bench
+from workbench.checks import world_checks
+from workbench.generate import generate
+from workbench.grade import grade
 from workbench.inspector.inspect_tab import InspectTab
 from workbench.inspector.opened import NOTHING, Opened, open_feedback, show
 from workbench.inspector.parts import component, message, told
 from workbench.inspector.rollouts import listed_row
 from workbench.inspector.runs import Runs
+from workbench.inspector.samples import lookup
+from workbench.threads import use_threads
 from workbench.token_view import as_json
 from workbench.types import Feedback, Question, WorkbenchError
+from workbench.world import load_world
 
 SHIPPED = {"The tiny policy": "sft", "The tiny policy before SFT": "base"}
 NEW_TOKENS = 96
@@ -75,8 +82,6 @@ def some_question() -> str:
     """A question of the closed world's test split."""
     import random
 
-    from workbench.world import load_world
-
     return random.choice(load_world().questions("test", ["single", "numeric", "yes_no"])).text
 
 
@@ -100,12 +105,6 @@ def answers_of(runs: Runs, policy: str, text: str, count: int, temperature: floa
     Raises:
         WorkbenchError: no question, or no such policy.
     """
-    from workbench.checks import world_checks
-    from workbench.generate import generate
-    from workbench.grade import grade
-    from workbench.threads import use_threads
-    from workbench.world import load_world
-
     if not text or not text.strip():
         raise WorkbenchError("there is no question: write one, or take one of the world")
     name = SHIPPED.get(policy) or runs.policy(policy)
@@ -131,13 +130,10 @@ def open_answer(group: str, row: str) -> Opened:
     answer = next((one for one in found if one.response.id == row), None)
     if answer is None:
         raise WorkbenchError("this answer is no longer at hand: ask again")
-    from workbench.inspector.samples import lookup
 
     return open_feedback(answer, found, "live", lookup=lookup)
 
 
 @lru_cache(maxsize=2)
 def _load(name: str) -> Any:
-    from workbench.bench import bench
-
     return bench("tiny").load(name)

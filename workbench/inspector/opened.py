@@ -10,8 +10,9 @@ from typing import Any
 from urllib.parse import urlencode
 
 from workbench.config import restore, settings
+from workbench.grade import rescore
 from workbench.inspector.runs import Runs, damage
-from workbench.recipes import title
+from workbench.recipes import METHODS, checks_needed, method_configs, reward_fns, title
 from workbench.token_view import as_json, payload
 from workbench.token_view.payload import Lookup, is_logged
 from workbench.types import Failure, Feedback, Reward, WorkbenchError
@@ -73,8 +74,6 @@ def recall(key: str) -> Opened:
 
 def open_feedback(feedback: Feedback, group: Sequence[Feedback], name: str, **more: Any) -> Opened:
     """A response that has no run: paid by every method with its default config."""
-    from workbench.recipes import method_configs
-
     configs = method_configs()
     rows = paid([feedback, *group], configs)
     return Opened(rows[0], tuple(rows[1:]), name, configs, **more)
@@ -111,8 +110,6 @@ def stored_evidence(runs: Runs, name: str) -> Lookup:
 
 def configs_of(runs: Runs, name: str) -> dict[str, Any]:
     """The methods' configs: those that the run was trained or scored with, else the defaults."""
-    from workbench.recipes import method_configs
-
     with damage(f"run '{name}': its settings"):
         stored = runs.settings(name)
         return {method: _restored(config, stored.get(method, {})) for method, config in method_configs().items()}
@@ -141,8 +138,6 @@ def paid(rows: Sequence[Feedback], configs: Mapping[str, Any]) -> list[Feedback]
 
     A trainer's logged numbers stay as well, after the methods.
     """
-    from workbench.recipes import METHODS
-
     found = []
     for row in rows:
         filled = pay(row, {name: config for name, config in configs.items() if name not in row.rewards})
@@ -158,9 +153,6 @@ def pay(row: Feedback, configs: Mapping[str, Any]) -> Feedback:
     A method that pays without a verdict that it asks for, as for a broken form, was not asked for when the row was checked, and
     what it would pay is not known: that is no reward.
     """
-    from workbench.grade import rescore
-    from workbench.recipes import checks_needed, reward_fns
-
     row = rescore(row, reward_fns(configs))
     for method, config in configs.items():
         missing = [check for check in checks_needed({method: config}) if not _was_checked(row, check)]

@@ -9,7 +9,7 @@ from typing import Any
 from workbench.inspector.opened import configs_of, paid
 from workbench.inspector.runs import Entry, Runs, damage
 from workbench.inspector.series import reward_of
-from workbench.recipes import title
+from workbench.recipes import METHODS, title
 from workbench.token_view import as_json
 from workbench.token_view.payload import is_logged
 from workbench.types import Feedback, WorkbenchError
@@ -34,8 +34,6 @@ def own_method(runs: Runs, name: str | None) -> str:
     Raises:
         WorkbenchError: there is no such run.
     """
-    from workbench.recipes import METHODS
-
     entries = runs.index(name).entries if name else ()
     if not name or not entries:
         return ""

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from workbench.demo import answers
 from workbench.inspector.inspect_tab import InspectTab
 from workbench.inspector.opened import NOTHING, open_row, show
 from workbench.inspector.parts import component, message, told
@@ -200,7 +201,6 @@ def asked(runs: Runs, name: str | None) -> str:
             raise WorkbenchError("the fixed prompts are the closed world's: they are asked of runs on the tiny bench")
         if not (folder := runs.policy(name)):
             raise WorkbenchError("this run holds no trained policy of its own: choose a finished one")
-        from workbench.demo import answers
 
         rows = answers(folder)
     except Exception as error:  # a missing base model, memory: whatever loading a policy can run into

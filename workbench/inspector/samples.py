@@ -7,13 +7,19 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from workbench.checks import local_checks, world_checks
+from workbench.examples import worked_example
+from workbench.extract import rules
+from workbench.grade import grade
 from workbench.types import Claims, Feedback, Passage, Question, Response, WorkbenchError
-
-if TYPE_CHECKING:
-    from workbench.world.facts import Fact
-    from workbench.world.world import World
+from workbench.verify import outcome
+from workbench.world import load_world
+from workbench.world.facts import Fact
+from workbench.world.render import ask, biography, state
+from workbench.world.schema import RELATIONS
+from workbench.world.world import World
 
 WORKED = "Worked example"
 SAMPLES = 4  # answers to each question
@@ -58,14 +64,9 @@ def sample(name: str, seed: int = 0) -> tuple[Feedback, ...]:
         WorkbenchError: there is no sample of that name.
     """
     if name == WORKED:
-        from workbench.examples import worked_example
-
         return (worked_example(),)
     if name not in NAMES:
         raise WorkbenchError(f"no sample '{name[:60]}': choose one of the list")
-    from workbench.checks import world_checks
-    from workbench.grade import grade
-    from workbench.world import load_world
 
     world = load_world()
     tier, kind = _WORLD[name]
@@ -77,9 +78,6 @@ def sample(name: str, seed: int = 0) -> tuple[Feedback, ...]:
 
 def lookup(item: Mapping[str, Any]) -> tuple[str, str] | None:
     """What a fact or a page of the closed world says, for evidence that names it."""
-    from workbench.world import load_world
-    from workbench.world.schema import RELATIONS
-
     facts = {fact.id: fact for fact in load_world().facts} if "fact" in item else {}
     fact = facts.get(str(item.get("fact")))
     if fact is None:
@@ -101,8 +99,6 @@ def _responses(world: World, tier: str, kind: str, rng: random.Random) -> list[R
 
 
 def _question(world: World, person: str, facts: list[Fact], asked: Fact | None, rng: random.Random) -> Question:
-    from workbench.world.render import ask, state
-
     text = ask(asked, "en", rng) if asked else f"Write a biography of {person}."
     passages = tuple(
         Passage(page.id, f"{page.title} ({page.edition})", page.text) for page in world.pages if page.title == person
@@ -113,8 +109,6 @@ def _question(world: World, person: str, facts: list[Fact], asked: Fact | None, 
 
 
 def _answer(world: World, facts: list[Fact], asked: Fact | None, pronoun: str, wrong: float, rng: random.Random) -> str:
-    from workbench.world.render import biography, state
-
     told = [_mistaken(world, fact, rng) if rng.random() < wrong else fact for fact in facts]
     text = biography(told, "en", rng, pronoun, hedged=wrong / 2, vague=0.12)
     if asked is None:
@@ -150,19 +144,13 @@ def pasted(question: str, answer: str, sources: str, gold: str, judge: str) -> F
     asked = complete(asked) if complete else asked
     response = Response("pasted/0", asked, answer, "pasted", offsets=words(answer), source="words")
     found: Claims = extract([response])[0]
-    from workbench.grade import grade
 
     return grade(verify, {}, lambda _: [found])([response])[0]
 
 
 def _judge(name: str) -> tuple[Any, list[Any], Any]:
     """The extractor, the checks and the completion of questions of a judge that needs no other machine."""
-    from workbench.verify import outcome
-
     if name == "world":
-        from workbench.checks import world_checks
-        from workbench.world import load_world
-
         checks = world_checks(load_world())
         return (
             checks.extract,
@@ -170,10 +158,7 @@ def _judge(name: str) -> tuple[Any, list[Any], Any]:
             checks.recognise,
         )
     if name == "local":
-        from workbench.checks import local_checks
-
         checks = local_checks()
         return checks.extract, list(checks.verify.values()), None
-    from workbench.extract import rules
 
     return rules(), [outcome()], None

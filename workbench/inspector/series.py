@@ -14,6 +14,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 from workbench.jsonl import iter_rows
+from workbench.metrics import rates
 from workbench.token_view.payload import is_logged
 from workbench.types import Feedback, Question
 
@@ -75,8 +76,6 @@ def _step_rows(path: Path, method: str, size: int, modified: int) -> Mapping[int
 
 
 def _means(rows: Sequence[Feedback], method: str, cuts: bool) -> dict[str, Any]:
-    from workbench.metrics import rates
-
     values = [reward_of(row, method) for row in rows]
     known = [value for value in values if value is not None]
     parts: dict[str, list[float]] = {}

@@ -6,11 +6,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from workbench.config import override
 from workbench.failures import unjudged
 from workbench.inspector.controls import controls
 from workbench.inspector.opened import Opened, pay, recall
 from workbench.inspector.parts import answered
 from workbench.inspector.runs import Runs
+from workbench.recipes import method_configs
+from workbench.store import ROLLOUTS, append_feedback
+from workbench.token_view.payload import group_advantages, is_logged
 from workbench.types import CLAIM_LABELS, Feedback, Verdict, WorkbenchError
 from workbench.world.oracle import P_TRUE
 
@@ -23,8 +27,6 @@ def changed(configs: Mapping[str, Any], settings: Mapping[str, Mapping[str, Any]
     Raises:
         WorkbenchError: no such method or field, or a value of another type.
     """
-    from workbench.config import override
-
     found, said = dict(configs), []
     for method, values in settings.items():
         if method not in found:
@@ -37,8 +39,6 @@ def changed(configs: Mapping[str, Any], settings: Mapping[str, Mapping[str, Any]
 
 def differences(method: str, config: Any) -> list[str]:
     """The `--set` arguments that make the method's defaults pay as `config` does."""
-    from workbench.recipes import method_configs
-
     usual = method_configs((method,))[method]
     fields = (one["name"] for one in controls(config))
     return [
@@ -100,8 +100,6 @@ def what_if(asked: dict[str, Any]) -> dict[str, Any]:
 
 def _group(row: Feedback, group: tuple[Feedback, ...]) -> list[dict[str, Any]]:
     """Each answer of the group with its rewards, and the mean over its tokens of each estimator's advantages."""
-    from workbench.token_view.payload import group_advantages, is_logged
-
     by_method = {method: group_advantages(group, method) for method in row.rewards if not is_logged(method)}
     return [
         {
@@ -136,8 +134,6 @@ def annotate(runs: Runs, opened: Opened, edits: Mapping[str, Mapping[str, Any]])
 
     Only the verdicts that were given by a person are kept: they are what a judge is compared with.
     """
-    from workbench.store import ROLLOUTS, append_feedback
-
     row = relabelled(opened.feedback, edits)
     row = replace(row, verdicts=tuple(v for v in row.verdicts if v.by == "annotation"), rewards={})
     folder = runs.root / ANNOTATIONS

@@ -6,14 +6,12 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from workbench.generate import Policy, generate, prompt_ids
 from workbench.judge.batch import Arrived, BatchJudge, OnReply, Totals, cached, lost
 from workbench.judge.wire import Form, in_form, settle
+from workbench.policy import load_policy
 from workbench.types import Cost, Failure, Prompt, Question, Reply, Response
-
-if TYPE_CHECKING:
-    from workbench.generate import Policy
 
 
 def local_model(
@@ -34,8 +32,6 @@ def local_model(
     Raises:
         WorkbenchError: there is no such model.
     """
-    from workbench.policy import load_policy
-
     policy, lock, totals = load_policy(path, device=device), threading.Lock(), Totals()
 
     def send(prompts: Sequence[Prompt], arrived: Arrived) -> None:
@@ -58,8 +54,6 @@ def local_model(
 
 def _fit(policy: Policy, prompts: Sequence[Prompt], max_new_tokens: int) -> tuple[list[int], dict[int, Reply]]:
     """Which prompts leave room for a reply, shortest first so that batches pad little; and a failure for each other."""
-    from workbench.generate import prompt_ids
-
     lengths = [len(ids) for ids in prompt_ids(policy.tokenizer, [_question(prompt) for prompt in prompts])]
     limit = getattr(policy.model.config, "max_position_embeddings", None)
     room = float("inf") if limit is None else limit - max_new_tokens
@@ -72,8 +66,6 @@ def _fit(policy: Policy, prompts: Sequence[Prompt], max_new_tokens: int) -> tupl
 
 def _generate(policy: Policy, prompts: Sequence[Prompt], max_new_tokens: int) -> list[tuple[str | Failure, Cost]]:
     """A reply and what it took for each; the time of a batch is shared out evenly."""
-    from workbench.generate import generate
-
     began = time.perf_counter()
     questions = [_question(prompt, str(number)) for number, prompt in enumerate(prompts)]
     responses = generate(policy, questions, max_new_tokens=max_new_tokens, greedy=True, batch_size=len(questions))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 
+from workbench.answers import sentences
 from workbench.knowledge.words import word_starts
 
 
@@ -24,8 +25,6 @@ def split_page(text: str, words: int) -> list[str]:
 
 
 def _sentence_starts(text: str) -> list[int]:
-    from workbench.answers import sentences
-
     return [start for start, _ in sentences(text)]
 
 

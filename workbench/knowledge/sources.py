@@ -14,10 +14,12 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
+from workbench import hub
 from workbench.data.record import passage_id
 from workbench.jsonl import check_text, unique_keys
 from workbench.knowledge.words import clean
 from workbench.types import WorkbenchError
+from workbench.world.world import load_world
 
 EXPECTED = "'text', and if there are any 'title' and 'id'"
 TEXT_SUFFIXES = (".txt", ".md")
@@ -233,8 +235,6 @@ def _named(folder: Path, files: Sequence[Path], skip: int) -> Iterator[Row]:
 
 
 def _world(spec: str) -> Source:
-    from workbench.world.world import load_world
-
     seed = spec.partition(":")[2] or "0"
     if not seed.isdecimal():
         raise WorkbenchError(f"{spec}: no such world: write world:SEED with a whole number, such as world:0")
@@ -261,8 +261,6 @@ def _rows_in(stream: Any, split: str) -> int | None:
 
 
 def _stream(spec: str, name: str, config: str | None, split: str) -> Any:
-    from workbench import hub
-
     try:
         return hub.dataset(name, config, split, streaming=True)
     except OSError as error:

@@ -5,17 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from workbench.score.setup import Options
+from workbench.grade import SECTIONS
+from workbench.jsonl import taken_back
+from workbench.judge import Totals
+from workbench.recipes import reward_fns, sections_read
+from workbench.runs.folder import lock
+from workbench.score import setup
+from workbench.score.estimate import Counter, estimate
+from workbench.score.evidence import evidence
+from workbench.score.record import check_free
+from workbench.score.run import Plan, run
+from workbench.score.setup import Options, cache_path, check, check_output_space
+from workbench.score.shared import Shared
+from workbench.score.survey import Reader, Survey
+from workbench.score.tally import Tally
+from workbench.store import stored_questions
 from workbench.types import WorkbenchError
-
-if TYPE_CHECKING:
-    from workbench.judge import Totals
-    from workbench.score.estimate import Counter
-    from workbench.score.run import Plan
-    from workbench.score.survey import Reader, Survey
-    from workbench.score.tally import Tally
 
 __all__ = ["Options", "estimate_file", "score_file"]
 
@@ -29,11 +36,6 @@ def score_file(options: Options, progress: Progress | None = None) -> dict[str, 
     Raises:
         WorkbenchError: before anything is asked or written, for whatever in the options or the input cannot work.
     """
-    from workbench.jsonl import taken_back
-    from workbench.runs.folder import lock
-    from workbench.score.run import run
-    from workbench.score.setup import cache_path, check, check_output_space
-
     check(options)
     with taken_back(cache_path(options).parent), lock(options.out.parent), ExitStack() as closing:
         check_output_space(options)
@@ -53,9 +55,6 @@ def score_file(options: Options, progress: Progress | None = None) -> dict[str, 
 
 def estimate_file(options: Options) -> dict[str, Any]:
     """What scoring the file would take: calls, tokens and price. Nothing is asked and nothing is written."""
-    from workbench.score.estimate import Counter, estimate
-    from workbench.score.setup import check
-
     check(options)
     counter = Counter()
     reader, survey, plan, _ = _prepare(options, ExitStack(), counter)
@@ -70,16 +69,6 @@ def _prepare(
 
     What has to be closed, whatever comes of it, is left to `closing`.
     """
-    from workbench.grade import SECTIONS
-    from workbench.recipes import reward_fns, sections_read
-    from workbench.score import setup
-    from workbench.score.evidence import evidence
-    from workbench.score.record import check_free
-    from workbench.score.run import Plan
-    from workbench.score.shared import Shared
-    from workbench.score.survey import Reader
-    from workbench.store import stored_questions
-
     configs = setup.methods(options)
     rewards = reward_fns(configs)
     checks = setup.checks_of(options) if options.exact else None

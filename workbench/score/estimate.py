@@ -6,13 +6,13 @@ import collections
 import itertools
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from workbench.extract import rules
+from workbench.judge import elements
+from workbench.score.run import Plan
+from workbench.score.survey import Reader, Survey
 from workbench.types import Claims, Extract, Failure, Prompt, Reply, Response, Verdict
-
-if TYPE_CHECKING:
-    from workbench.score.run import Plan
-    from workbench.score.survey import Reader, Survey
 
 SAMPLE = 200  # rows whose prompts are written; more are counted by their share
 CHARACTERS = 4  # of a token, roughly
@@ -42,8 +42,6 @@ class Counter:
 
 
 def _reply_tokens(prompt: Prompt) -> float:
-    from workbench.judge import elements
-
     if prompt.task in ("extract", "single_pass"):
         read = next(part.text for part in elements(prompt.text) if part.tag == "response")
         return SHORT + PER_CLAIM * len(read) / CHARACTERS
@@ -82,7 +80,6 @@ def estimate(reader: Reader, survey: Survey, plan: Plan, counter: Counter) -> di
 
 def _guess(extract: Extract, judged: bool = False) -> Extract:
     """`extract` is asked, for its calls to be counted; the claims are those of the rules, with verdicts if it judges them."""
-    from workbench.extract import rules
 
     def run(responses: Sequence[Response]) -> list[Claims]:
         extract(responses)

@@ -6,16 +6,13 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from workbench.data.record import passage
+from workbench.knowledge import Search, build_index, from_passages, open_index
+from workbench.score.setup import Options
 from workbench.score.source import Malformed, read
 from workbench.store import passage_key, stored_passages
 from workbench.types import Passage, WorkbenchError
-
-if TYPE_CHECKING:
-    from workbench.knowledge import Search
-    from workbench.score.setup import Options
 
 IN_MEMORY = 500  # passages of a file; where there are more, they are indexed
 
@@ -24,7 +21,6 @@ def evidence(options: Options) -> Retrieved | None:
     """Where claims find passages: a store, or a file of them; of a long file the first ones, until it is `prepare`d."""
     if not (options.store or options.passages):
         return None
-    from workbench.knowledge import build_index, from_passages, open_index
 
     known = stored_passages(options.out.parent)
     if options.store:

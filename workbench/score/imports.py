@@ -10,7 +10,9 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
+from workbench.credit.tokens import words
 from workbench.score.source import Line, read
+from workbench.store import Store
 from workbench.types import Event, Failure, Feedback, Question, Response, Reward, WorkbenchError
 
 BATCH = 500
@@ -36,8 +38,6 @@ def import_completions(kind: str, path: Path, out: Path) -> dict[str, Any]:
     Raises:
         WorkbenchError: there is nothing to read, or the rows are not what that trainer logs.
     """
-    from workbench.store import Store
-
     if out.suffix != ".jsonl" or out.exists():
         raise WorkbenchError(f"'{out}' is there already, or is not a .jsonl file: name a new one with --out FILE")
     problems: list[dict[str, Any]] = []
@@ -94,8 +94,6 @@ def _feedback(kind: str, files: Sequence[Path], numbers: Sequence[str], problems
 
 
 def _row(response: Response, rewards: Mapping[str, Reward]) -> Feedback:
-    from workbench.credit.tokens import words
-
     return Feedback(replace(response, offsets=words(response.text), source="words"), rewards=rewards)
 
 

@@ -5,13 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
+from workbench.judge import Totals
+from workbench.score import Progress
 from workbench.score.tally import Tally
-
-if TYPE_CHECKING:
-    from workbench.judge import Totals
-    from workbench.score import Progress
 
 
 @contextmanager

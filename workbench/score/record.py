@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.jsonl import encode, iter_rows, repair, replace_rows, write_json
+from workbench.runs.folder import differences, read_json
 from workbench.score.survey import checksum
 from workbench.score.tally import Tally, unfinished
 from workbench.types import WorkbenchError
@@ -19,8 +20,6 @@ def settings_path(out: Path) -> Path:
 
 def claim(out: Path, settings: Mapping[str, Any], overwrite: bool = False) -> None:
     """Make `out` the output of a scoring with these settings. Raises as `check_free` does."""
-    from workbench.runs.folder import read_json
-
     check_free(out, settings, overwrite)
     path = settings_path(out)
     if overwrite:
@@ -37,8 +36,6 @@ def check_free(out: Path, settings: Mapping[str, Any], overwrite: bool = False) 
     Raises:
         WorkbenchError: there is another output in its place.
     """
-    from workbench.runs.folder import read_json
-
     if overwrite or not out.exists():
         return
     remedy = "name another --out, or replace it with --overwrite"
@@ -55,8 +52,6 @@ def changes(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
     Of the methods' configs, only the fields that both have are compared: a method that one of them does not pay differs in its
     name, and fields of training, which earlier outputs list as well, pay nothing.
     """
-    from workbench.runs.folder import differences
-
     old, new = stored.get("config", {}), wanted.get("config", {})
 
     def flat(settings: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:

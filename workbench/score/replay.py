@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
+from workbench.answers import section_at, sections, sentences
+from workbench.credit.attribute import locate
 from workbench.score.source import Malformed
 from workbench.types import ASPECTS, CLAIM_LABELS, SECTIONS, Claim, Cost, Event, Failure, Feedback, Response, Reward, Verdict
 
@@ -99,9 +101,6 @@ def _located(
     row: Mapping[str, Any], response: Response, claims: tuple[Claim, ...], split: bool
 ) -> tuple[tuple[tuple[int, int], ...], tuple[Claim, ...]]:
     """Sentences and claims with their places: the row's own, or found in the response where it gives none."""
-    from workbench.answers import section_at, sections, sentences
-    from workbench.credit.attribute import locate
-
     spans = _spans(row, response) if "sentences" in row else sentences(response.text, response.prefill) if split else None
     _check_places(spans, claims, len(response.text))
     if spans is None or "sentences" in row or all(claim.span for claim in claims):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from workbench.credit.tokens import Offsets
+from workbench.credit.tokens import Offsets, words
 from workbench.data.record import question_of
 from workbench.failures import judged
 from workbench.score import replay
@@ -149,8 +149,6 @@ def _tokens(response: Response, row: Mapping[str, Any], tokenize: Tokenize | Non
     if not split:
         return response
     if tokenize is None:
-        from workbench.credit.tokens import words
-
         return replace(response, offsets=words(response.text), source="words")
     ids, offsets, source = tokenize(response.text)
     return replace(response, token_ids=ids, offsets=offsets, source=source)

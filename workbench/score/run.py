@@ -8,20 +8,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from workbench.checks import Checks
 from workbench.failures import too_many
 from workbench.grade import SECTIONS, assemble, rescore
+from workbench.judge import Totals
 from workbench.score.ahead import ahead
 from workbench.score.record import claim, resume
 from workbench.score.rows import Item
 from workbench.score.survey import Reader, Survey
 from workbench.score.tally import Tally
+from workbench.store import Store
 from workbench.types import Feedback, Grade, Passage, RewardFn, WorkbenchError
-
-if TYPE_CHECKING:
-    from workbench.checks import Checks
-    from workbench.judge import Totals
 
 CHUNK = 128  # responses that are judged, and written, together
 ENOUGH = 20  # rows after which the share of failures can stop a scoring
@@ -69,8 +68,6 @@ def run(
     "done", "interrupted", or "too_many_failures": more than `max_failed` of the rows so far failed, or lack what the rewards
     asked for look at.
     """
-    from workbench.store import Store
-
     began = time.perf_counter()
     claim(out, settings, overwrite)
     tally, wanted, status = Tally(list(plan.rewards)), dict(survey.ids), "done"

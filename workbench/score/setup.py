@@ -9,19 +9,25 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from workbench import judge as judges
+from workbench.checks import Checks, judge_checks, local_checks, world_checks
+from workbench.credit.tokens import Offsets, encode, words
+from workbench.disk import check_space
+from workbench.hub import from_disk_or_hub
+from workbench.judge import BatchJudge
 from workbench.judge.address import has_login, leads_to, shown
+from workbench.knowledge import Search
+from workbench.recipes import METHODS, checks_needed, method_configs
+from workbench.recipes.method import reward_settings
 from workbench.score.rows import Tokenize
+from workbench.score.run import CHUNK
+from workbench.score.shared import Shared
 from workbench.score.survey import Survey
 from workbench.store import PASSAGES, QUESTIONS, check_folder
 from workbench.types import Judge, WorkbenchError
-
-if TYPE_CHECKING:
-    from workbench.checks import Checks
-    from workbench.judge import BatchJudge
-    from workbench.knowledge import Search
-    from workbench.score.shared import Shared
+from workbench.world import load_world
 
 KEY = "WORKBENCH_JUDGE_KEY"  # the environment variable that may hold the key of whatever endpoint is named
 HOSTS = {
@@ -106,16 +112,12 @@ def _check_places(options: Options) -> None:
 
 def check_output_space(options: Options) -> None:
     """Raise a WorkbenchError where not even the responses, which every output repeats, would find room."""
-    from workbench.disk import check_space
-
     written = options.out.stat().st_size if options.out.exists() and not options.overwrite else 0
     check_space(options.out.parent, max(0, options.source.stat().st_size - written), "name an --out on another disk")
 
 
 def methods(options: Options) -> dict[str, Any]:
     """The configs of the methods to pay: one, all, or none."""
-    from workbench.recipes import METHODS, method_configs
-
     if options.method == "none":
         if options.overrides:
             raise WorkbenchError(f"--set {options.overrides[0]} has no method to set: name one with --method")
@@ -133,8 +135,6 @@ def able(
     Raises:
         WorkbenchError: the method that was asked for needs a check that the judge has not.
     """
-    from workbench.recipes import checks_needed
-
     if not configs:
         return {}, tuple(name for name in WITHOUT_METHOD if name in checks.verify), {}
     have = {*checks.verify, *(["single_pass"] if checks.single_pass else [])}
@@ -155,8 +155,6 @@ def tokenizer(name: str | None) -> Tokenize | None:
     Raises:
         WorkbenchError: there is no such tokenizer, or it does not say where its tokens stand.
     """
-    from workbench.credit.tokens import Offsets, encode, words
-
     if name is None:
         return None
     if name == "words":
@@ -165,8 +163,6 @@ def tokenizer(name: str | None) -> Tokenize | None:
     if problem := _no_tokenizer(name, folder):
         raise WorkbenchError(f"cannot load the tokenizer '{name}': {problem}; name a model's folder or hub name, or words")
     from transformers import AutoTokenizer
-
-    from workbench.hub import from_disk_or_hub
 
     try:
         loaded = from_disk_or_hub(AutoTokenizer.from_pretrained, str(folder) if folder.is_dir() else name)
@@ -195,18 +191,12 @@ def _no_tokenizer(name: str, folder: Path) -> str | None:
 
 def workers(options: Options, survey: Survey) -> int:
     """Two chunks at a time where there are more than one and a judge is waited for."""
-    from workbench.score.run import CHUNK
-
     return 2 if options.remote and survey.judged > CHUNK and options.concurrency > 1 else 1
 
 
 def checks_of(options: Options, search: Search | None = None, judge: Judge | None = None) -> Checks:
     """What the judge that is asked for can do; `judge` is the endpoint's, where it is one."""
-    from workbench.checks import judge_checks, local_checks, world_checks
-
     if options.exact:
-        from workbench.world import load_world
-
         return world_checks(load_world())
     if not options.remote:
         return local_checks(search)
@@ -216,8 +206,6 @@ def checks_of(options: Options, search: Search | None = None, judge: Judge | Non
 
 def endpoint(options: Options, share: int = 1) -> BatchJudge:
     """The endpoint's model as a judge, with its cache; for `share` threads, which ask at the same time."""
-    from workbench import judge as judges
-
     judge = judges.endpoint(
         str(options.judge), str(options.model), key=_key(options), concurrency=max(1, options.concurrency // share),
         timeout=options.timeout, cache=cache_path(options),
@@ -280,8 +268,6 @@ def check_evidence(survey: Survey, needed: Sequence[str], options: Options) -> N
 
 def identity(options: Options, configs: Mapping[str, Any], asked: bool) -> dict[str, Any]:
     """What an output depends on, beside its input: to go on with other settings is refused."""
-    from workbench.recipes.method import reward_settings
-
     settings: dict[str, Any] = {
         "method": options.method,
         "config": {name: reward_settings(config) for name, config in configs.items()},

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from workbench.evaluate import report
+from workbench.generate import Policy, generate
+from workbench.grade import grade
+from workbench.policy import load_policy
 from workbench.types import SUPPORTED, Feedback, Question, Response
+from workbench.verify import outcome
 from workbench.world.documents import reading
 from workbench.world.oracle import Oracle
 from workbench.world.questions import SHORT_KINDS
 from workbench.world.world import World
-
-if TYPE_CHECKING:
-    from workbench.generate import Policy
 
 REASONED = ("two_hop", "comparison", "false_premise", "yes_no", "list")
 LONG = 112  # new tokens that a biography or a reasoned answer may take
@@ -22,12 +24,6 @@ SHORT = 12
 
 def measure(policy: Policy | str, world: World, split: str, samples: int = 4, seed: int = 0) -> dict[str, Any]:
     """Rates on one split: `short` and `l2` as evaluation reports, `biography`, `reading`, and the other kinds' accuracies."""
-    from workbench.evaluate import report
-    from workbench.generate import generate
-    from workbench.grade import grade
-    from workbench.policy import load_policy
-    from workbench.verify import outcome
-
     loaded = load_policy(policy) if isinstance(policy, str) else policy
     scored = grade([outcome()], {})
 

@@ -9,8 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from workbench.credit.advantages import ESTIMATORS, advantages
+from workbench.credit.attribute import is_placed, place, settle, token_at
 from workbench.failures import unjudged
-from workbench.types import REASONS, Claim, Feedback, Passage, Reward, Verdict
+from workbench.types import REASONS, Claim, Feedback, Passage, Reward, Verdict, WorkbenchError
 
 CONTEXT = 220  # characters of a long passage shown on each side of what supports the claim
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -126,16 +128,12 @@ def _method(feedback: Feedback, method: str, group: Sequence[Feedback]) -> dict[
 
 def _token_rewards(feedback: Feedback, reward: Reward) -> Sequence[float]:
     """The stored token rewards, or what the events come to: older rows store only these."""
-    from workbench.credit.attribute import place
-
     if reward.value is None:
         return ()
     return reward.tokens or place(feedback.response, reward.events)
 
 
 def _event(feedback: Feedback, event: Any) -> dict[str, Any]:
-    from workbench.credit.attribute import token_at
-
     response = feedback.response
     if not response.offsets:
         return {"part": event.part, "value": event.value, "claim": event.claim, "token": -1, "from": None}
@@ -154,10 +152,6 @@ def advantages_of(feedback: Feedback, method: str, group: Sequence[Feedback]) ->
 
 def group_advantages(group: Sequence[Feedback], method: str) -> dict[str, list[tuple[float, ...]]]:
     """Token advantages of a group by each estimator; one that lacks something (a critic's values) is left out."""
-    from workbench.credit.advantages import ESTIMATORS, advantages
-    from workbench.credit.attribute import settle
-    from workbench.types import WorkbenchError
-
     if any(method not in row.rewards for row in group):
         return {}
     rows = [row.with_reward(method, settle(row, row.rewards[method])) for row in group]
@@ -171,8 +165,6 @@ def group_advantages(group: Sequence[Feedback], method: str) -> dict[str, list[t
 
 
 def _claim(feedback: Feedback, claim: Claim, lookup: Lookup | None) -> dict[str, Any]:
-    from workbench.credit.attribute import is_placed
-
     target = f"claim:{claim.id}"
     span = _whole_words(feedback.response.text, claim.span) if claim.span else None
     verdict = feedback.verdict(target, "fact") or feedback.verdict(target) or Verdict(target, "fact")

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from workbench.policy import check_policy_name, load_checkpoint
+
 LINEAR = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
 
 
@@ -95,8 +97,6 @@ def load_trainee(
 def _load_plain(policy: str, lora_r: int, lora_alpha: int, device: str) -> Trainee:
     from peft import LoraConfig, get_peft_model
 
-    from workbench.policy import load_checkpoint
-
     model, tokenizer = load_checkpoint(policy, device=device)
     config = LoraConfig(r=lora_r, lora_alpha=lora_alpha, lora_dropout=0.0, target_modules="all-linear", task_type="CAUSAL_LM")
     return Trainee(get_peft_model(model, config), tokenizer, "plain")
@@ -105,8 +105,6 @@ def _load_plain(policy: str, lora_r: int, lora_alpha: int, device: str) -> Train
 def _load_unsloth(policy: str, lora_r: int, lora_alpha: int, seed: int, max_length: int) -> Trainee:
     import torch
     from unsloth import FastLanguageModel
-
-    from workbench.policy import check_policy_name
 
     check_policy_name(policy)
     model, tokenizer = FastLanguageModel.from_pretrained(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from workbench.judge import read as read_text
 from workbench.types import Cost, Failure, Judge, Prompt, Reply
 
 
@@ -28,8 +29,6 @@ def name(judge: Judge) -> str:
 
 def read(task: str, reply: Reply, count: int | None = None) -> Any:
     """A reply as `workbench.judge.read` reads it, or the failure that it is or contains."""
-    from workbench.judge import read as read_text
-
     if reply.error is not None:
         return reply.error
     return read_text(task, reply.text or "", count)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from workbench.answers import answer_text, in_answer
+from workbench.judge import render
 from workbench.types import Checked, Claims, Cost, Judge, Prompt, Response, Verdict, Verify
 from workbench.verify.ask import ask, each, name, read, split, total
 
@@ -70,6 +71,4 @@ def _compare(
 
 
 def _prompt(response: Response, material: Sequence[str], items: Sequence[str]) -> Prompt:
-    from workbench.judge import render
-
     return render("checklist", question=response.question.text, response="\n".join(material), items=items)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from workbench.answers.hedging import is_hedged as hedged
+from workbench.knowledge import Search, from_passages
 from workbench.types import UNFOUND, Claim, Claims, Failure, Passage, Response, Verdict, WorkbenchError
-
-if TYPE_CHECKING:
-    from workbench.knowledge import Search
 
 HEDGED = {"correct": "hedged_correct", "wrong": "hedged_wrong"}  # of a claim in a hedged sentence; vague stays vague *(ours)*
 
@@ -39,8 +37,6 @@ def retrieve(
 
 def is_hedged(response: Response, found: Claims, claim: Claim) -> bool:
     """Whether the claim, or the sentence that it was read from, is hedged."""
-    from workbench.answers.hedging import is_hedged as hedged
-
     if claim.sentence is None:
         return hedged(claim.text)
     start, end = found.sentences[claim.sentence]
@@ -71,8 +67,6 @@ def _search(search: Search, asked: Sequence[tuple[Response, Claim]], k: int) -> 
 
 def _choose(given: Sequence[Passage], claims: Sequence[str], k: int) -> Sequence[Sequence[Passage]]:
     """Of a question's own passages the `k` that fit each claim best; the first ones where none shares a word with it."""
-    from workbench.knowledge import from_passages
-
     if len(given) <= k:
         return [given] * len(claims)
     return [found or given[:k] for found in from_passages(given).search(claims, k)]

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+from workbench.answers import sentences
 from workbench.types import Passage
 
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\W_\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
@@ -28,8 +29,6 @@ def _best(wanted: frozenset[str], text: str) -> tuple[int, int] | None:
 @lru_cache(maxsize=128)  # texts may be long
 def _sentences(text: str) -> tuple[tuple[int, int, frozenset[str]], ...]:
     """Sentences with their words. Cached: all claims of a response are often held against the same passages."""
-    from workbench.answers import sentences
-
     return tuple((start, end, _words(text[start:end])) for start, end in sentences(text))
 
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
+from workbench.judge import render
+from workbench.knowledge import Search
 from workbench.types import Checked, Claim, Claims, Failure, Judge, Passage, Prompt, Reply, Response, Verdict, Verify
 from workbench.verify.ask import ask, name, read, split, total
 from workbench.verify.claims import HEDGED, is_hedged, open_claims, retrieve, unfound
 from workbench.verify.evidence import cite
-
-if TYPE_CHECKING:
-    from workbench.knowledge import Search
 
 
 def facts(judge: Judge, search: Search | None = None, k: int = 5, informativeness: bool = True) -> Verify:
@@ -49,8 +47,6 @@ class _Row:
 
     def prompts(self, informativeness: bool) -> Iterator[Prompt]:
         """One for each claim that has passages, then the one about them all."""
-        from workbench.judge import render
-
         question = self.response.question.text
         for claim in self.claims:
             if (passages := self.passages[claim.id]) and not isinstance(passages, Failure):

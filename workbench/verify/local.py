@@ -6,15 +6,14 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from workbench.entailment.verifier import Check, Unsupported, Verifier
 from workbench.failures import unparsed
+from workbench.knowledge import Search
 from workbench.types import UNFOUND, Checked, Claim, Claims, Cost, Failure, Passage, Response, Verdict, Verify
 from workbench.verify.claims import HEDGED, is_hedged, open_claims, retrieve
-
-if TYPE_CHECKING:
-    from workbench.knowledge import Search
+from workbench.verify.evidence import cite
 
 _WORD = re.compile(r"\w+")
 _COMMON = frozenset(
@@ -133,8 +132,6 @@ def _verdict(
 
 def _evidence(claim: Claim, passages: Sequence[Passage], check: Check) -> tuple[Mapping[str, Any], ...]:
     """The sentence, in the window that decided, that shares most words with the claim; else the whole window."""
-    from workbench.verify.evidence import cite
-
     if check.passage is None or check.span is None:
         return () if passages else ({UNFOUND: "words"},)
     passage, (start, end) = passages[check.passage], check.span

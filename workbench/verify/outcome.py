@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from workbench.answers import final_answer, is_abstention, matches
+from workbench.judge import render
 from workbench.types import Checked, Claims, Failure, Judge, Prompt, Reply, Response, Verdict, Verify
 from workbench.verify.ask import ask, name, read, split, total
 
@@ -72,8 +73,6 @@ def _by_rule(response: Response, require_box: bool, abstentions: tuple[str, ...]
 
 
 def _prompt(response: Response, require_box: bool) -> Prompt:
-    from workbench.judge import render
-
     answer = final_answer(response.text, require_box, response.prefill) or ""
     return render("outcome", question=response.question.text, response=answer, answers=response.question.answers)
 

@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 
 from workbench.answers import is_abstention, sentences, thinking
+from workbench.extract.statements import makes_claims
+from workbench.judge import render
 from workbench.types import Checked, Claims, Judge, Prompt, Response, Verdict, Verify
 from workbench.verify.ask import ask, name, read, split, total
 
@@ -19,8 +21,6 @@ def is_idle(thought: str) -> bool:
 
 
 def _says(sentence: str) -> bool:
-    from workbench.extract.statements import makes_claims
-
     clauses = (clause for clause in _CLAUSE_END.split(sentence) if len(clause.split()) > 1)
     return any(map(str.isdigit, sentence)) or makes_claims(sentence) or any(map(makes_claims, clauses))
 
@@ -44,8 +44,6 @@ def reasoning(judge: Judge) -> Verify:
 
 
 def _prompts(response: Response) -> list[Prompt]:
-    from workbench.judge import render
-
     thought, question = thinking(response.text, response.prefill), response.question
     if is_idle(thought) or is_abstention(response.text, prefill=response.prefill):
         return []
