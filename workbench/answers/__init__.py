@@ -12,8 +12,9 @@ principles decide doubtful cases:
   died in Lyon." from "His birthplace is Paris. He comes from Lyon.", so it refuses them all unless the whole is a gold
   answer: to pay for a list of candidates is to teach a policy to list candidates.
 
-The second principle has a limit: inside the sentence that states the answer, a name in another role ("Dana, who comes from
-Lyon, was born in Paris") is taken for what it usually is, and a name written small is not seen in a sentence beside it.
+The second principle has limits: inside the sentence that states the answer, a name in another role ("Dana, who comes from
+Lomar, was born in Vetra") is taken for what it usually is (`workbench.answers.rivals` says how it is known and where that
+ends), and a name written small is not seen in a statement beside it ("she comes from lomar. She was born in Vetra.").
 """
 
 from __future__ import annotations

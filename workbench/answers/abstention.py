@@ -65,6 +65,8 @@ _NAMED = re.compile(  # such a clause does commit: "since it is in Paris", "the 
     r"|^(?!.*\b(?:my|I|me|not)\b).*\b(?:is|was|are|were|been|says|say|states?|suggests?|indicates?) (?:[a-z]+ ){0,3}[A-Z0-9]"
 )
 
+_TRY = re.compile(r"\S\s+[A-Z0-9]|^\W*\w+(?:\W+\w+){0,3}\W*$")  # a name, or so few words that they may be one
+
 Clauses = list[tuple[bool, str]]
 
 
@@ -88,7 +90,7 @@ def _is_title(answer: str) -> bool:
 
 def commitment(answer: str) -> str:
     """What is left of an answer without its "I am not sure, but": a hedge neither helps nor hurts."""
-    clauses = _clauses(answer, _abstaining(()))
+    clauses = _clauses(answer, _abstaining(()), reasons=True)
     return ". ".join(clause for found, clause in clauses if not found) if any(found for found, _ in clauses) else answer
 
 
@@ -103,10 +105,11 @@ def invalid_clauses(answer: str) -> Clauses:
     return _clauses(answer, _invalid())
 
 
-def _clauses(text: str, phrases: re.Pattern[str]) -> Clauses:
-    """The clauses that say something: (True, …) for one of the phrases, (False, …) for a commitment."""
+def _clauses(text: str, phrases: re.Pattern[str], reasons: bool = False) -> Clauses:
+    """The clauses that say something: (True, …) for one of the phrases, (False, …) for a commitment; with `reasons` also those
+    that commit to nothing by themselves, and may hold one more guess."""
     text = canonical(text)
-    return list(_saying(text, phrases)) or [(False, text)]
+    return list(_saying(text, phrases, reasons)) or [(False, text)]
 
 
 def _all_say(text: str, phrases: re.Pattern[str]) -> bool:
@@ -118,17 +121,21 @@ def _all_say(text: str, phrases: re.Pattern[str]) -> bool:
     return said
 
 
-def _saying(text: str, phrases: re.Pattern[str]) -> Iterator[tuple[bool, str]]:
+def _saying(text: str, phrases: re.Pattern[str], reasons: bool = False) -> Iterator[tuple[bool, str]]:
     start, declined = 0, False
     for match in (*_BREAK.finditer(text), None):
         end = match.start() if match else len(text)
         # A question commits to nothing beside other clauses ("His birthplace? I don't know"), but alone it is a try, and so is
         # a name after what declines ("I don't know, Paris?").
         asked = match is not None and "?" in match[0]
+        silent = True
         for found, clause in _classify(text[start:end], phrases):
             if found or not asked or (declined and _GUESS.fullmatch(clause)):
                 yield found, clause
+                silent = False
             declined = declined or found
+        if reasons and silent and _TRY.search(text[start:end]):
+            yield False, text[start:end].strip(" ,")
         start = match.end() if match else end
 
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import pairwise, zip_longest
 
 from workbench.answers.abstention import commitment, declines, invalid_clauses
+from workbench.answers.rivals import COPULAS, DETERMINERS, HEDGES, JOINERS, MENTION, is_mention, is_number, leaves_rivals
 from workbench.answers.text import CJK, Token, tokenise, words_of
 
 YES = frozenset({"yes", "si", "oui", "ja", "是", "是 的", "对", "sia"})
 NO = frozenset({"no", "non", "nein", "否", "不", "不 是", "noa"})
 
 MAX_WORDS = 40  # A longer text is an essay, in which some name or year is nearly always the right one.
-_RIVAL_WORDS = 4  # A phrase of at most so many words without a function word can be one more guess.
 
 # Closed-class words: they bound a name ("was born IN Vetra") and mark a phrase as more than a bare answer.
 _FUNCTION_WORDS = frozenset(
@@ -28,7 +29,18 @@ _REVISIONS = frozenset("but actually rather instead correction wait oops however
 _OR = frozenset("or either oder o ou 或 alternatively versus vs".split())
 _AND = frozenset("and und et y e 和 plus".split())
 _JOINERS = frozenset("as well also then".split())  # what may stand between the items of a list, beside `_AND` and commas
-_ASSURANCES = frozenset("sure certain confident doubt hope helps".split())
+_FRAMES = frozenset("are were include includes by son sind sont ta".split())  # what may join a list to what it lists
+_TRUE, _FALSE = (
+    frozenset("true correct right".split()),
+    frozenset("false untrue incorrect wrong mistaken nope negative".split()),
+)
+_ASSURANCES = frozenset("sure certain confident doubt hope helps course".split())
+_TURNS = HEDGES | JOINERS | (COPULAS | {"if"}) - {"be", "been", "being"}  # here a denial ends: "not Lomar, it is Vetra"
+_STATING = _FUNCTION_WORDS.union(_NEGATIONS) - HEDGES - {"then", "also", "so"}
+_PRONOUNS = frozenset("it that this he she they i".split())
+_SHORT_ANSWER = re.compile(
+    rf"(?<!what )(?<!who )(?<!where )(?:\b(it|that|this|he|she|they) (?:{'|'.join(COPULAS)})(?: not)?|\bnot)$"
+)
 _COMPARISONS = frozenset("before after more less over under least most between until fewer greater above below than".split())
 _LEAD_INS = (
     "so well my final correct answer answers i think believe guess would say it that this he she they is was are were "
@@ -44,13 +56,14 @@ def matches(answer: str, gold: Sequence[str], kind: str = "single", question: st
     * any kind: an abstention is never right; "invalid question" is right if that is the gold answer, and only then.
     * `single` (and every kind not named here): equal to a form after `normalise` and without lead-ins ("It is", "in the
       year"); or a text of at most `MAX_WORDS` that states one: the form stands as a whole phrase, is not negated,
-      revised or joined by "or", and no other bare candidate is listed beside it. A year matches a date in that year.
+      revised or joined by "or", and nothing stands beside it in its sentence that could be another answer (see
+      `workbench.answers.rivals`). A year matches a date in that year.
       Another sentence spoils it that brings a name of its own ("He comes from Lomar."), or a number where the gold answer
       is one, or any word of content where it has no capital. The sentence may be a harmless aside: to tell it from a
       second guess takes more than rules. Denied names are free, and so are those of `question`, the question's text,
       unless it offers a choice.
     * `numeric`: one number, equal to the gold number ("1921 or 1922", "after 1921" are not).
-    * `yes_no`: begins with yes or no, and does not say both.
+    * `yes_no`: begins with yes or no, and does not say both, be it as "It is false" or "he was not".
     * `list`: every item named, and nothing else: no name beside them that `question` does not give.
     """
     if not gold or declines(answer):
@@ -65,18 +78,15 @@ def matches(answer: str, gold: Sequence[str], kind: str = "single", question: st
     if kind == "list":
         return _lists(answer, forms, given)
     if kind == "yes_no" and any(" ".join(form) in YES | NO for form in forms):
-        return _says_yes_or_no(answer, {" ".join(form) for form in forms})
+        return _says_yes_or_no(answer, {" ".join(form) for form in forms}, given)
     tokens = tokenise(commitment(answer))
     if any(_equal(form, words) for form in forms for words in (words_of(tokens), _short(tokens))):
         return True
     if len(words_of(tokens)) > MAX_WORDS:
         return False
     if kind == "numeric" and any(_number(word) for form in forms for word in form):
-        return _states_number(tokens, forms)
+        return _states_number(tokens, forms, given)
     return _states(tokens, forms, given)
-
-
-_MENTION = "\0"
 
 
 def _short(tokens: list[Token]) -> list[str]:
@@ -113,7 +123,9 @@ def _mask(sentence: list[Token], forms: list[tuple[str, ...]]) -> list[Token]:
                 masked.append(sentence[i])
                 i += 1
             else:
-                masked.append(Token(_MENTION + " ".join(form), any(token.name for token in sentence[i:end])))
+                masked.append(
+                    Token(MENTION + " ".join(form), any(token.name for token in sentence[i:end]), sentence[i].article)
+                )
                 i = end
         sentence = masked
     return sentence
@@ -130,91 +142,95 @@ def _mention_end(sentence: list[Token], start: int, form: tuple[str, ...]) -> in
     return i
 
 
-def _is_mention(token: Token) -> bool:
-    return token.text.startswith(_MENTION)
-
-
 def _bare(phrase: list[Token], named: bool) -> bool:
-    """Whether a phrase could be one more guess: few words, no function word, a name where the gold answer is one."""
+    """Whether a phrase could be one more guess, or several: no function word but a lead-in and what joins guesses, a name where
+    the gold answer is one. One in small letters is one too, if nothing stands beside it."""
     words = _short(phrase)
-    few = 0 < len(words) <= _RIVAL_WORDS and not _FUNCTION_WORDS.union(_NEGATIONS).intersection(words)
-    return few and not any(map(_is_mention, phrase)) and (not named or any(token.name for token in phrase))
+    if not words or any(map(is_mention, phrase)) or _SAYS_NOTHING.issuperset(words) or _STATING.intersection(words):
+        return False
+    names = any(token.name for token in phrase if token.text in words)  # the "She" of "She died." is none
+    return not named or names or not _PRONOUNS.intersection(words_of(phrase)[: -len(words)])
 
 
 def _given(question: str, forms: list[tuple[str, ...]]) -> frozenset[str]:
-    """The words of a question that an answer may repeat: none where they are the candidates to choose from."""
+    """The words of a question that an answer may repeat: not the candidates where it offers some to choose from, which are its
+    names if the gold answer is one, and may be any of its words else."""
     tokens = tokenise(question)
-    chooses = _OR.intersection(words_of(tokens)) or any(map(_is_mention, _mask(tokens, forms)))
-    return frozenset() if chooses else frozenset(words_of(tokens))
+    masked = _mask(tokens, forms)
+    if not (_OR.intersection(words_of(tokens)) or any(map(is_mention, masked))):
+        return frozenset(words_of(tokens))
+    names = any(token.name for token in masked if is_mention(token))
+    return frozenset(token.text for token in masked if names and not (token.name or is_mention(token)))
 
 
 def _states(tokens: list[Token], forms: list[tuple[str, ...]], given: frozenset[str]) -> bool:
     sentences = [_mask(sentence, forms) for sentence in _split(tokens, ".")]
-    stating = [sentence for sentence in sentences if any(map(_is_mention, sentence))]
+    stating = [sentence for sentence in sentences if any(map(is_mention, sentence))]
+    others = [sentence for sentence in sentences if not any(map(is_mention, sentence))]
     known = given.union(*map(words_of, stating))
     return (
         bool(stating)
-        and all(map(_sentence_states, stating))
-        and not any(_rival(other, sentence, known) for other in sentences if other not in stating for sentence in stating)
+        and all(_sentence_states(sentence, given) for sentence in stating)
+        and not any(_rival(other, sentence, known) for other in others for sentence in stating)
     )
 
 
 def _rival(other: list[Token], stating: list[Token], known: frozenset[str]) -> bool:
     """Whether another sentence makes the same statement with something else in the place of the gold answer, or may make
     another one that answers the question too."""
-    place = next(i for i, token in enumerate(stating) if _is_mention(token))
+    place = next(i for i, token in enumerate(stating) if is_mention(token))
     frame, words = words_of(stating[:place]), words_of(other)
-    named, number = stating[place].name, any(character.isdigit() for character in stating[place].text)
+    named, number = stating[place].name, is_number(stating[place])
     repeats = bool(frame) and words[:place] == frame and _bare(other[place:], named)
     return _bare(other, named) or repeats or _brings(other, named, number, known)
 
 
 def _brings(sentence: list[Token], named: bool, number: bool, known: frozenset[str]) -> bool:
     """Whether a sentence asserts a name (a number, a word of content) that is not among the known words."""
-    texts = [token.text for token in sentence]
+    denied = _denied([token.text for token in sentence], _TURNS)
     return any(
-        not (_is_mention(token) or token.text in known or token.text in _SAYS_NOTHING)
+        not (is_mention(token) or token.text in known or token.text in _SAYS_NOTHING)
         and (not named or (token.name and any(map(str.isdigit, token.text)) == number))
-        and not _negated(texts[:i])
+        and i not in denied
         for i, token in enumerate(sentence)
     )
 
 
-def _sentence_states(sentence: list[Token]) -> bool:
+def _sentence_states(sentence: list[Token], given: frozenset[str]) -> bool:
     texts = [token.text for token in sentence]
-    places = [i for i, token in enumerate(sentence) if _is_mention(token)]
-    if _OR.intersection(texts) or _negated(texts[: places[0]]) or _REVISIONS.intersection(texts[places[-1] + 1 :]):
+    places = [i for i, token in enumerate(sentence) if is_mention(token)]
+    denied = _denied(texts)
+    if _OR.intersection(texts) or places[0] in denied or _REVISIONS.intersection(texts[places[-1] + 1 :]):
         return False
-    segments = _split(sentence, ",", *_AND)
-    holding = [i for i, segment in enumerate(segments) if any(map(_is_mention, segment))]
-    for i in holding:
-        segment = segments[i]
-        bare = all(_is_mention(token) or token.text in ("in", "at", "on", "by", "from") for token in segment)
-        if (bare and i != holding.index(i)) or not _bounded(segment):
-            return False  # "Lomar, Vetra" and "New York" do not state "Vetra" and "York"
-    named = sentence[places[0]].name
-    return not any(_bare(segment, named) for segment in segments[holding[0] :])
+    # "Lomar, Vetra" and "New York" do not state "Vetra" and "York".
+    return _bounded(sentence) and not leaves_rivals(sentence, _SAYS_NOTHING, given)
 
 
-def _negated(before: list[str]) -> bool:
-    """Whether what stands before an answer denies it ("anything but Vetra"; not: "not Lomar but Vetra")."""
-    while "but" in before[1:]:
-        turn = before.index("but", 1)
-        if before[turn - 1] in ("anything", "everything"):
-            return True
-        before = before[turn + 1 :]
-    return any(word in _NEGATIONS and before[i : i + 2] != ["no", ","] for i, word in enumerate(before))
+def _denied(texts: list[str], ends: frozenset[str] = frozenset()) -> set[int]:
+    """The places of a sentence of which what stands before denies them: "anything but Vetra", but not "not Lomar but Vetra",
+    "if not Lomar", "not only Lomar". A denial also ends at the words of `ends`."""
+    denied, scope, begun = set(), "", 0  # the scope of a negation ends at "but"; that of "anything but" does not
+    for i, text in enumerate(texts):
+        if scope:
+            denied.add(i)
+        if text == "but" and i > begun and scope != "anything":
+            scope, begun = ("anything" if texts[i - 1] in ("anything", "everything") else ""), i + 1
+        elif text in _NEGATIONS and texts[i : i + 2] != ["no", ","]:
+            open_still = texts[i - 1 : i] == ["if"] or texts[i + 1 : i + 2] in (["only"], ["just"], ["merely"], ["necessarily"])
+            scope = scope if open_still else scope or "not"
+        elif text in ends:
+            scope = ""
+    return denied
 
 
-def _bounded(segment: list[Token]) -> bool:
+def _bounded(sentence: list[Token]) -> bool:
     """Whether each gold form stands as a phrase of its own, so that "York" is not found in "New York"."""
-    for i, token in enumerate(segment):
-        if _is_mention(token):
-            for near in (segment[i - 1 : i] if i else []) + segment[i + 1 : i + 2]:
-                plain = token.name and not near.name and near.text.isalpha()
-                cjk = bool(re.match(f"[{CJK}]", near.text))
-                if not (_is_mention(near) or near.text in _FUNCTION_WORDS or plain or cjk):
-                    return False
+    for a, b in pairwise(sentence):
+        for token, near in ((a, b), (b, a)):
+            plain = token.name and not near.name and near.text.isalpha()
+            apart = near.text in _FUNCTION_WORDS or near.text in _AND | {","} or re.match(f"[{CJK}]", near.text)
+            if is_mention(token) and not (is_mention(near) or apart or plain):
+                return False
     return True
 
 
@@ -222,26 +238,33 @@ def _number(word: str) -> bool:
     return bool(re.fullmatch(r"-?\d+(\.\d+)?|\d{4}-\d\d(-\d\d)?", word))
 
 
-def _states_number(tokens: list[Token], forms: list[tuple[str, ...]]) -> bool:
+def _states_number(tokens: list[Token], forms: list[tuple[str, ...]], asked: frozenset[str]) -> bool:
     words = words_of(tokens)
     if (_OR | _NEGATIONS | _COMPARISONS).intersection(words):
         return False
-    given = {word for word in words if _number(word)}
+    given = [word for word in words if _number(word)]
     for form in forms:
         wanted = {word for word in form if _number(word)}
         unit = set(form) - wanted  # "5 km" is not "5 miles", but a bare "5" is in the unit that was asked for
-        if len(given) == len(wanted) == 1 and _same(*wanted, *given) and (unit <= set(words) or len(_short(tokens)) == 1):
+        others = any(re.match(r"\d", word) for word in words if word not in {*given, *form, *asked})  # "1920s", "2nd"
+        stated = len(_short(tokens)) == 1 or (unit <= set(words) and (not unit or len(given) == 1))
+        if len(set(given)) == len(wanted) == 1 and _same(next(iter(wanted)), given[0]) and stated and not others:
             return True
     return False
 
 
-def _says_yes_or_no(answer: str, gold: set[str]) -> bool:
+def _says_yes_or_no(answer: str, gold: set[str], given: frozenset[str]) -> bool:
     tokens = tokenise(commitment(answer))
     wanted, other = (YES, NO) if gold & YES else (NO, YES)
     starts = [words[:length] for words in (words_of(tokens), _short(tokens)) for length in (1, 2)]
     leads = any(" ".join(start) in wanted for start in starts)
-    segments = [words_of(segment) for segment in _split(tokens, ",", ".", ":", *_AND, *_OR)]
-    return leads and not gold & other and not any(_also_says(segment, other) for segment in segments)
+    segments = [
+        words_of(segment)
+        for segment in _split(tokens, ",", ".", ":", *_AND, *_OR, *_JOINERS, *JOINERS - YES, *HEDGES, "if", "as")
+    ]
+    if not leads or gold & other or any(_also_says(segment, other) for segment in segments):
+        return False
+    return not any(_truth(segment, given) is (wanted is NO) for segment in segments)
 
 
 def _also_says(segment: list[str], other: frozenset[str]) -> bool:
@@ -251,39 +274,62 @@ def _also_says(segment: list[str], other: frozenset[str]) -> bool:
     for i, word in enumerate(segment):
         if word in other and not re.match(f"[{CJK}]", word):  # a Chinese character may be part of another word
             noun = word in NO and i + 1 < len(segment) and segment[i + 1] not in _FUNCTION_WORDS | _NEGATIONS | YES | NO
-            if not noun or (i > 0 and segment[i - 1] in YES):
+            if not noun or not (segment[i - 1] in COPULAS | {"with"} if i else segment[1] in _ASSURANCES):
                 return True
     return False
+
+
+def _truth(segment: list[str], given: frozenset[str]) -> bool | None:
+    """Whether a part of an answer says that what was asked is so ("It is true", "he was", "maybe not"); None if neither.
+
+    A part with words of its own says neither: "He had no children". One that repeats the question does.
+    """
+    words = [word for word in segment if word not in YES | NO]
+    denies = bool(_NEGATIONS.intersection(words))
+    for word, after in zip_longest(words, words[1:], fillvalue="it"):
+        if word in _TRUE | _FALSE and word not in given and after in _FUNCTION_WORDS:
+            return (word in _TRUE) != denies
+    if short := _SHORT_ANSWER.search(" ".join(words)):  # "… he was", "… not"; not the "It is" of "It is no."
+        return not denies if denies or (len(words) == len(segment) and short[1]) else None
+    content = set(words) - _FUNCTION_WORDS - _SAYS_NOTHING
+    asked = given - _FUNCTION_WORDS - _SAYS_NOTHING
+    return not denies if content and content <= given and (denies or asked <= content) else None
 
 
 def _lists(answer: str, items: list[tuple[str, ...]], given: frozenset[str]) -> bool:
     tokens = tokenise(re.sub(r"(?m)(?:^|\s)(?:\d{1,2}[.)]|[-*•])\s+", ", ", commitment(answer)))
     sentences = [_mask(sentence, items) for sentence in _split(tokens, ".")]
-    stating = [sentence for sentence in sentences if any(map(_is_mention, sentence))]
-    others = [sentence for sentence in sentences if sentence not in stating]
-    mentions = [token for sentence in stating for token in sentence if _is_mention(token)]
+    stating = [sentence for sentence in sentences if any(map(is_mention, sentence))]
+    others = [sentence for sentence in sentences if not any(map(is_mention, sentence))]
+    mentions = [token for sentence in stating for token in sentence if is_mention(token)]
     named = any(token.name for token in mentions)
     return (
-        {token.text for token in mentions} == {_MENTION + " ".join(item) for item in items}
-        and all(map(_sentence_lists, stating))
+        {token.text for token in mentions} == {MENTION + " ".join(item) for item in items}
+        and all(_sentence_lists(sentence, given, named) for sentence in stating)
         and not any(_bare(other, named=False) for other in others)
         and not any(_brings(sentence, named, False, given) for sentence in (sentences if named else others))
     )
 
 
-def _sentence_lists(sentence: list[Token]) -> bool:
+def _sentence_lists(sentence: list[Token], given: frozenset[str], named: bool) -> bool:
     """Whether a sentence lists items, with words of another kind only before the first and after the last."""
-    colon = max((i for i, token in enumerate(sentence) if token.text == ":"), default=-1)
-    sentence = sentence[colon + 1 :]
-    if (_OR | _NEGATIONS).intersection(token.text for token in sentence):
+    known = given | _SAYS_NOTHING - {","}
+    colon = max((i for i, token in enumerate(sentence) if token.text == ":"), default=0)
+    heading = words_of(sentence[:colon])
+    determined = sentence[0].article or sentence[0].text in DETERMINERS  # "His children: …"
+    if not (known.issuperset(heading) or heading[-1] in _FRAMES or determined) or any(map(is_mention, sentence[:colon])):
         return False
-    segments = _split(sentence, ",", *_AND)
+    sentence = sentence[colon:]
+    if (_OR | _NEGATIONS | JOINERS).intersection(token.text for token in sentence):
+        return False
+    segments = _split(sentence, ",", ":", *_AND)
     for i, segment in enumerate(segments):
-        places = [j for j, token in enumerate(segment) if _is_mention(token)]
-        if not places or any(not (_is_mention(t) or t.text in _JOINERS) for t in segment[places[0] : places[-1]]):
+        places = [j for j, token in enumerate(segment) if is_mention(token)]
+        if not places or any(not (is_mention(t) or t.text in _JOINERS) for t in segment[places[0] : places[-1]]):
             return False  # "Alpha Gamma Beta" names three
         before, after = words_of(segment[: places[0]]), words_of(segment[places[-1] + 1 :])
-        framed = not before or (i == 0 and before[-1] in _FUNCTION_WORDS | {"include", "includes"})
-        if not framed or (after and (i < len(segments) - 1 or after[0] not in _FUNCTION_WORDS)):
+        framed = not before or (i == 0 and (before[-1] in _FRAMES or known.issuperset(before)))
+        ended = not after or (i == len(segments) - 1 and (known.issuperset(after) or (named and after[0] in _FRAMES)))
+        if not framed or not ended:
             return False
     return True

@@ -16,8 +16,8 @@ _BEGIN, _END = rf"(?<![^\s{_PUNCT}{CJK}])", rf"(?![^\s{_PUNCT}{CJK}])"
 _ABBREVIATION = r"(?<!\b[^\W\d_])(?<!\b[SsDdMm][tr])(?<!\bMrs)(?<!\bMs)(?<!\bJr)(?<!\bSr)(?<!\bvs)"
 STOP = rf"{_ABBREVIATION}\.(?=\s|$)|\.\.+|[!?;\n。]"
 
-_MONTHS = "january february march april may june july august september october november december".split()
-_MONTH = rf"({'|'.join(_MONTHS)}|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\b\.?"
+MONTHS = "january february march april may june july august september october november december".split()
+_MONTH = rf"({'|'.join(MONTHS)}|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\b\.?"
 _DAY, _YEAR = r"\b(0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th)?\b", r"\b([1-9]\d{3})\b"
 _DATES = (  # pattern, and which groups are year, month and day (0: none)
     (re.compile(rf"{_DAY}(?: of)? {_MONTH},?(?: of)? {_YEAR}", re.I), (3, 2, 1)),
@@ -38,7 +38,7 @@ _TOKEN = re.compile(
     rf"(?P<word>{_BEGIN}[1-9]\d{{3}}-(?:0[1-9]|1[0-2])(?:-\d\d)?(?![\w-])"  # a date
     rf"|{_BEGIN}-?\d+\.\d+{_END}|{_BEGIN}-\d+{_END}|\d+:\d\d"  # a number that is more than digits, a time
     rf"|[{CJK}]|[^\s{_PUNCT}{CJK}]+(?:(?<=[^\W\d_])[+#]+)?)"  # a character, a word (C++ is one)
-    rf"|(?P<stop>{STOP})|(?P<comma>[,/|&()\[\]、–—•]|\s-\s)|(?P<colon>:)"
+    rf"|(?P<stop>{STOP})|(?P<comma>[,/|&()\[\]、–—•=+~<>\u2190-\u21ff]|\s-\s)|(?P<colon>:)"
 )
 _WRAPPERS = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|boxed|mbox)\s*\{([^{}]*)\}")
 _CONTRACTIONS = (
@@ -56,6 +56,7 @@ _CONTRACTIONS = (
 class Token(NamedTuple):
     text: str  # canonical word, or "," "." for a separator; ":" is kept as a boundary
     name: bool = False  # begins with a capital or a digit
+    article: bool = False  # stands behind "the", "a" or "an"
 
 
 def normalise(text: str) -> str:
@@ -91,9 +92,9 @@ def canonical(text: str) -> str:
 
 def _date(match: re.Match[str], year: int, month: int, day: int) -> str:
     name = match[month].lower().rstrip(".")
-    number = int(name) if name.isdigit() else next(i for i, full in enumerate(_MONTHS, 1) if full.startswith(name[:3]))
+    number = int(name) if name.isdigit() else next(i for i, full in enumerate(MONTHS, 1) if full.startswith(name[:3]))
     if not year:
-        return f"{_MONTHS[number - 1].title()} {int(match[day])}"
+        return f"{MONTHS[number - 1].title()} {int(match[day])}"
     return f"{match[year]}-{number:02}" + (f"-{int(match[day]):02}" if day else "")
 
 
@@ -108,7 +109,9 @@ def tokenise(text: str) -> list[Token]:
             plain = plain.rstrip("0").rstrip(".")
         tokens.append(Token(_ORDINAL.get(plain, plain), word[0].isupper() or word[0].isdigit()))
     following = [token.text for token in tokens[1:]] + [""] * bool(tokens)
-    return _join_numbers([token for token, after in zip(tokens, following, strict=True) if not _article(token.text, after)])
+    articles = [_article(token.text, after) for token, after in zip(tokens, following, strict=True)]
+    behind = zip(tokens, articles, [False, *articles], strict=False)
+    return _join_numbers([token._replace(article=article) for token, dropped, article in behind if not dropped])
 
 
 def _article(word: str, after: str) -> bool:
