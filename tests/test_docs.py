@@ -50,6 +50,7 @@ KNOWN: dict[str, dict[str, How]] = {
         'workbench world show --entity "Dramem Torusin"': AS_IT_IS,
         "workbench world export --out runs/world": AS_IT_IS,
         "workbench world build --out runs/policy": How(not_run="takes minutes; tests/test_world_policy.py builds a small one"),
+        "workbench methods truthrl --bench tiny": AS_IT_IS,
         "workbench evaluate sft --split validation": How("--limit 4 --samples 1"),
         "workbench train truthrl --out runs/ternary": How(SHORT),
         "workbench train truthrl --out runs/binary --set truthrl.reward=binary": How(SHORT),

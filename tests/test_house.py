@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -16,7 +18,7 @@ HEAVY = (
     "torch", "transformers", "trl", "peft", "accelerate", "datasets", "sentence_transformers", "gradio", "plotly", "lancedb",
     "aiohttp", "httpx", "numpy", "pandas",
 )  # fmt: skip
-NOT_OURS = {"runs", "build", "dist", "__pycache__"}  # left by use; hidden folders other than .ci are not ours either
+NOT_OURS = {"build", "dist", "__pycache__"}  # left by use, as runs/ is; hidden folders other than .ci are not ours either
 
 # Written in two pieces, so that this file passes its own test.
 ABSOLUTE = re.compile(r"(?<![\w.~}/-])/" + r"(?:work|root|home|Users)/")
@@ -27,7 +29,8 @@ def files(*patterns: str) -> Iterator[Path]:
     """What git would track, without asking git: an unpacked source archive passes the same tests."""
     for folder, folders, names in os.walk(ROOT):
         hidden = {name for name in folders if name.startswith(".") and name != ".ci"}
-        folders[:] = sorted(set(folders) - hidden - NOT_OURS - {n for n in folders if n.endswith(".egg-info")})
+        left = NOT_OURS if "workbench" in Path(folder).relative_to(ROOT).parts else NOT_OURS | {"runs"}
+        folders[:] = sorted(set(folders) - hidden - left - {n for n in folders if n.endswith(".egg-info")})
         paths = (Path(folder, name) for name in sorted(names))
         yield from (path for path in paths if any(path.match(pattern) for pattern in patterns))
 
@@ -66,3 +69,61 @@ def test_no_file_names_a_machine(pattern: re.Pattern[str]) -> None:
 def test_the_tests_that_security_names_are_there() -> None:
     named = set(re.findall(r"`(tests/\w+\.py)`", (ROOT / "SECURITY.md").read_text()))
     assert len(named) > 10 and {name for name in named if not (ROOT / name).exists()} == set()
+
+
+def rooms() -> list[str]:
+    """The library's rooms in their order, as docs/architecture.md draws them."""
+    table = (ROOT / "docs" / "architecture.md").read_text().partition("| room |")[2].partition("\n\n")[0]
+    heads = [line.split("|")[1] for line in table.splitlines()[2:]]
+    return [name.rstrip("/") for head in heads for name in re.findall(r"`([\w/]+)`", head)]
+
+
+def modules() -> dict[str, ast.Module]:
+    """Every module of the library by name, but for the package itself, which fetches what it offers when that is asked for."""
+    paths = [path for path in files("*.py") if path.is_relative_to(ROOT / "workbench")]
+    named = {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path for path in paths}
+    return {name: ast.parse(path.read_text()) for name, path in named.items() if name != "workbench"}
+
+
+def imported(tree: ast.AST, known: Set[str]) -> Iterator[str]:
+    """The modules of the library that a piece of code imports, wherever in it."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names = {f"{node.module}.{alias.name}" for alias in node.names}
+            yield from (names & known) or ({node.module} & known)
+        elif isinstance(node, ast.Import):
+            yield from {alias.name for alias in node.names} & known
+
+
+def test_the_rooms_are_all_drawn() -> None:
+    there = {name.split(".")[1] for name in modules()} | {"prompts"}
+    assert len(rooms()) == len(set(rooms())) and set(rooms()) == there
+
+
+def test_imports_point_to_earlier_rooms() -> None:
+    found, order = modules(), {name: place for place, name in enumerate(rooms())}
+    arrows = {(name, other) for name, tree in found.items() for other in imported(tree, found.keys())}
+    backwards = sorted((a, b) for a, b in arrows if order[a.split(".")[1]] < order[b.split(".")[1]])
+    assert len(arrows) > 500 and backwards == []
+
+
+def test_no_files_import_each_other_in_a_circle() -> None:
+    found = modules()
+    graph = {name: set(imported(tree, found.keys())) - {name} for name, tree in found.items()}
+    list(TopologicalSorter(graph).static_order())  # CycleError names the files
+
+
+def test_first_party_imports_stand_at_the_top() -> None:
+    found = modules()
+    functions = [
+        (name, node) for name, tree in found.items() for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]  # fmt: skip
+    assert [(name, node.name) for name, node in functions if next(imported(node, found.keys()), None)] == []
+
+
+def test_import_takes_a_fraction_of_a_second() -> None:
+    """Not timed here, where machines are busy: `import workbench` loads no module but its own __init__."""
+    probe = "import sys, workbench; print([name for name in sys.modules if name.startswith('workbench.')])"
+    result = subprocess.run([sys.executable, "-c", probe], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert result.stdout == "[]\n"
