@@ -10,7 +10,8 @@ official scores.
 
 What each part measures is said in its module under `human/`. 95 % intervals: bootstrap over groups of rows that share a claim,
 a text or a question; Wilson's for the plain shares of the answer and abstention parts. Verdicts are kept under --cache, so a
-second run is quick; speed is measured anew each time, on one thread, in a process of its own.
+second run is quick; speed is measured anew each time, on one thread, in a process of its own. `--rules` measures claims,
+answers and abstention alone, in a minute, and keeps the rest of the results.
 
 Three things cannot be tested offline. FActScore's people judged against Wikipedia and RefChecker's against the contexts of its
 questions: neither text is in these files, so their labels can test no verdict. SelfAware has questions, not responses. HaluEval
@@ -60,7 +61,7 @@ def measure(folder: Path, verifier: Remembered, limit: int | None, seed: int) ->
     tuned = verdicts.tune(rows)
     dev, *_ = verdicts.measure(verdicts.pairs(rows, verdicts.by_premise)[:limit], verifier, tuned, seed)
     told: dict[str, Any] = {"dev": dev, "instructions": robustness(verifier)}
-    told |= {"claims": claims.measure(folder, limit, seed), "verdicts": {}, "errors": {}}
+    told |= {"verdicts": {}, "errors": {}}
     supports: list[float] = []
     gold: list[bool] = []
     for name, data in verdicts.SETS.items():
@@ -72,10 +73,18 @@ def measure(folder: Path, verifier: Remembered, limit: int | None, seed: int) ->
     for name, read in spans.SETS.items():
         told["errors"][name] = spans.measure(read(folder)[:limit], verifier, seed)
         print(name, json.dumps(told["errors"][name]["claims"]["f1"]), file=sys.stderr)
-    told["matching"] = answers.measure_matching(answers.efficientqa(folder)[:limit], seed)
-    told["abstention"] = answers.measure_abstention(folder, limit)
+    told |= by_rules(folder, limit, seed)
     told["calibration"] = {"sets": list(CALIBRATED), **verdicts.pooled(supports, gold)}
     return told
+
+
+def by_rules(folder: Path, limit: int | None, seed: int) -> dict[str, Any]:
+    """The parts that need no verifier: claims, answers and abstention."""
+    return {
+        "claims": claims.measure(folder, limit, seed),
+        "matching": answers.measure_matching(answers.efficientqa(folder)[:limit], seed),
+        "abstention": answers.measure_abstention(folder, limit),
+    }
 
 
 def cell(rate: Mapping[str, Any]) -> str:
@@ -185,6 +194,7 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, default=ROOT / "runs" / "human_labels")
     parser.add_argument("--results", type=Path)
     parser.add_argument("--speed", action="store_true", help="measure only the speed, and print it")
+    parser.add_argument("--rules", action="store_true", help="measure anew only what needs no verifier, into --results")
     given = parser.parse_args()
     if not given.slices:
         parser.error("name the folder with the data sets: --slices FOLDER, or the variable WORKBENCH_SLICES")
@@ -197,6 +207,12 @@ def main() -> None:
     from workbench.runs.folder import versions
     from workbench.threads import use_threads
 
+    if given.rules:
+        results = json.loads(given.results.read_text(encoding="utf-8")) | by_rules(given.slices, given.limit, given.seed)
+        results["rules_measured"] = date.today().isoformat()
+        given.results.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        print(table(results))
+        return
     own = ["--slices", str(given.slices), *(["--verifier", str(given.verifier)] if given.verifier else [])]
     clock = subprocess.run([sys.executable, __file__, "--speed", *own], stdout=subprocess.PIPE, text=True, check=True)
     verifier = remembered(given.verifier, given.cache)

@@ -54,6 +54,7 @@ def check_told(done: subprocess.CompletedProcess[str]) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_scoring_stops_in_one_line_and_goes_on(tmp_path: Path) -> None:
     rows = [{**row, "id": f"{row['id']}/{time}"} for time in range(2) for row in world_rows(150)]
     source, out = write(tmp_path / "in.jsonl", rows), tmp_path / "out" / "f.jsonl"
@@ -65,6 +66,7 @@ def test_scoring_stops_in_one_line_and_goes_on(tmp_path: Path) -> None:
     assert len({row["id"] for row in read(out)}) == 300
 
 
+@pytest.mark.slow
 def test_indexing_stops_in_one_line_and_goes_on(tmp_path: Path) -> None:
     rows = [{"id": str(n), "title": f"Title {n}", "text": f"word{n} is the {n}th word of many. " * 20} for n in range(6000)]
     source = write(tmp_path / "pages.jsonl", rows)

@@ -178,6 +178,7 @@ def test_methods_and_benches_are_named_on_the_command_line(
     assert not (tmp_path / "other").exists()
 
 
+@pytest.mark.slow
 def test_a_policy_in_a_process_of_its_own_answers_alike(bench: Bench) -> None:
     """Where Unsloth has changed this process's models, an evaluation generates in another one."""
     here, there = (

@@ -201,6 +201,7 @@ def test_a_key_in_the_place_of_its_name_is_not_repeated(
     assert code == 2 and PASSWORD not in told and "http address" in told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", [200, 308, 400, 401, 500])
 def test_a_password_reaches_no_file_and_no_message(
     server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], status: int

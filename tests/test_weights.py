@@ -156,6 +156,7 @@ def test_training_does_not_start_from_broken_weights(base: Path, tmp_path: Path)
         train_grpo(SMALL, run.QUESTIONS, run.grade, str(folder), tmp_path / "out", method="m", seed=1)
 
 
+@pytest.mark.slow
 def test_the_refusal_is_all_that_is_printed(base: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(base, tmp_path / "policy"))
     tensors(lambda weights: weights.pop(LAYER))(folder)
