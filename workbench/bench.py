@@ -114,9 +114,9 @@ def bench(name: str, questions: str | Path | None = None, checks: Checks | None 
     if name == "tiny":
         return _tiny() if checks is None else replace(_tiny(), judge=lambda: checks)
     if name == "small":
-        return _hub("small", "Qwen/Qwen2.5-0.5B-Instruct", questions, 512, checks)
+        return _hub("small", "Qwen/Qwen2.5-0.5B-Instruct", questions, new_tokens=512, checks=checks)
     if name == "paper":
-        return _hub("paper", "Qwen/Qwen2.5-7B-Instruct", questions, NEW_TOKENS, checks)
+        return _hub("paper", "Qwen/Qwen2.5-7B-Instruct", questions, new_tokens=NEW_TOKENS, checks=checks)
     raise WorkbenchError(f"no bench '{name}': choose one of {', '.join(NAMES)}")
 
 

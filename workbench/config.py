@@ -29,12 +29,12 @@ def setting(default: Value, help: str) -> Value:
 
 def help_of(config: Any) -> dict[str, str]:
     """The help of each of a config's own fields."""
-    return {one.name: one.metadata.get("help", "") for one in fields(config)}
+    return {f.name: f.metadata.get("help", "") for f in fields(config)}
 
 
 def parts(config: Any) -> dict[str, Any]:
     """The configs that a config is made of, by field."""
-    return {one.name: value for one in fields(config) if is_dataclass(value := getattr(config, one.name))}
+    return {f.name: value for f in fields(config) if is_dataclass(value := getattr(config, f.name))}
 
 
 def settings(config: Any, prefix: str = "") -> Iterator[tuple[str, Any, str]]:
@@ -58,22 +58,22 @@ def override(config: Config, name: str, settings: Sequence[str]) -> Config:
         prefix, _, path = target.strip().partition(".")
         if not equals or prefix != name or not path:
             raise WorkbenchError(f"--set {setting}: write {name}.FIELD=VALUE")
-        config = _set(config, path, text.strip(), f"--set {setting}", name)
+        config = _set(config, path, text.strip(), where=f"--set {setting}", name=name)
     return config
 
 
 def _set(config: Any, path: str, text: str, where: str, name: str) -> Any:
-    inner, field, (head, _, rest) = parts(config), path, path.partition(".")
+    inner, field_name, (head, _, rest) = parts(config), path, path.partition(".")
     if rest and head in inner:
-        return replace(config, **{head: _set(inner[head], rest, text, where, f"{name}.{head}")})
-    own = [one.name for one in fields(config) if one.name not in inner]
-    if field in own:
-        return replace(config, **{field: parse(text, typing.get_type_hints(type(config))[field], where)})
-    homes = {part: value for part, value in inner.items() if field in _names(value)}
+        return replace(config, **{head: _set(inner[head], rest, text, where=where, name=f"{name}.{head}")})
+    own = [f.name for f in fields(config) if f.name not in inner]
+    if field_name in own:
+        return replace(config, **{field_name: parse(text, typing.get_type_hints(type(config))[field_name], where)})
+    homes = {part: value for part, value in inner.items() if field_name in _names(value)}
     if not homes:
-        known = [*own, *(f"{part}.{one}" for part, value in inner.items() for one in _names(value))]
-        raise WorkbenchError(f"{where}: {name} has no field '{field}'; its fields are {', '.join(known)}")
-    return replace(config, **{part: _set(value, field, text, where, name) for part, value in homes.items()})
+        known = [*own, *(f"{part}.{inner_name}" for part, value in inner.items() for inner_name in _names(value))]
+        raise WorkbenchError(f"{where}: {name} has no field '{field_name}'; its fields are {', '.join(known)}")
+    return replace(config, **{part: _set(value, field_name, text, where=where, name=name) for part, value in homes.items()})
 
 
 def restore(config: Config, stored: Mapping[str, Any]) -> Config:
@@ -82,7 +82,7 @@ def restore(config: Config, stored: Mapping[str, Any]) -> Config:
     What the stored one does not have keeps its value, and what this config no longer has is left out.
     """
     inner = parts(config)
-    known = {one.name: stored[one.name] for one in fields(config) if one.name in stored and one.name not in inner}  # type: ignore[arg-type]
+    known = {f.name: stored[f.name] for f in fields(config) if f.name in stored and f.name not in inner}  # type: ignore[arg-type]
     for part, value in inner.items():
         own = stored.get(part)
         known[part] = restore(value, own if isinstance(own, Mapping) else stored)
@@ -123,4 +123,4 @@ def parse(text: str, kind: Any, where: str) -> Any:
 
 
 def _names(config: Any) -> list[str]:
-    return [one.name for one in fields(config)]
+    return [f.name for f in fields(config)]

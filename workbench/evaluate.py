@@ -52,15 +52,15 @@ def evaluate_policy(
         WorkbenchError: unknown policy, bench or split, or no question is left.
     """
     chosen = bench_of(bench, questions=questions) if isinstance(bench, str) else bench
-    found = chosen.questions(split, kinds or None, lang)
-    asked = select(found if kinds else [question for question in found if question.answers], limit, seed)
-    if not asked:
+    pool = chosen.questions(split, kinds or None, lang)
+    selected = select(pool if kinds else [question for question in pool if question.answers], limit, seed)
+    if not selected:
         wanted = f"split '{split}'" + (f" of kinds {list(kinds)}" if kinds else "") + (f" in '{lang}'" if lang != "en" else "")
         raise WorkbenchError(f"no questions in {wanted}: name others")
     with use_threads(threads):
         loaded = chosen.load(policy, apart=apart, threads=threads)
-        told = evaluate(loaded, asked, evaluation_grade(chosen.checks), chosen.max_new_tokens, samples=samples, seed=seed)
-    return told | {"policy": policy, "split": split}
+        result = evaluate(loaded, selected, evaluation_grade(chosen.checks), chosen.max_new_tokens, samples=samples, seed=seed)
+    return result | {"policy": policy, "split": split}
 
 
 def evaluation_grade(checks: Checks) -> Grade:

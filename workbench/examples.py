@@ -63,6 +63,6 @@ def worked_example() -> Feedback:
 
 
 def _evidence(passage: str, quote: str) -> dict[str, object]:
-    text = next(found.text for found in QUESTION.passages if found.id == passage)
+    text = next(p.text for p in QUESTION.passages if p.id == passage)
     start = text.index(quote)
     return {"passage": passage, "span": [start, start + len(quote)]}

@@ -23,7 +23,7 @@ from workbench.types import LACKING, UNFOUND, UNPARSED, USELESS, Verdict, Workbe
 def unparsed(target: str, reason: str, by: str, label: str = "vague") -> Verdict:
     """The verdict on a claim that its judge cannot read, for one of `REASONS`: it is of no use and, as nothing says that it is
     true, P(true) is 0. So no method pays more for it than for saying nothing."""
-    return Verdict(target, "fact", label, 0.0, USELESS, ({UNPARSED: reason},), by)
+    return Verdict(target, "fact", label, p=0.0, informativeness=USELESS, evidence=({UNPARSED: reason},), by=by)
 
 
 def unjudged(verdict: Mapping[str, Any]) -> dict[str, str]:
@@ -83,17 +83,17 @@ def _is_finding(error: Any) -> bool:
 
 def _verdicts(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Those that are in a form to be read; what else stands in their place is for whoever reads the row to name."""
-    found = row.get("verdicts")
-    return [verdict for verdict in found if isinstance(verdict, Mapping)] if isinstance(found, (list, tuple)) else []
+    verdicts = row.get("verdicts")
+    return [verdict for verdict in verdicts if isinstance(verdict, Mapping)] if isinstance(verdicts, (list, tuple)) else []
 
 
 def recorded(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """All errors of a row, each once: a reward repeats that of the verdict it needed."""
-    found: list[Mapping[str, Any]] = []
+    errors: list[Mapping[str, Any]] = []
     for error in _errors(row):
-        if isinstance(error, Mapping) and error not in found:
-            found.append(error)
-    return found
+        if isinstance(error, Mapping) and error not in errors:
+            errors.append(error)
+    return errors
 
 
 def _errors(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any] | None]:
@@ -105,5 +105,5 @@ def _errors(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any] | None]:
 
 
 def _rewards(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    found = row.get("rewards")
-    yield from found.items() if isinstance(found, Mapping) else ()
+    rewards = row.get("rewards")
+    yield from rewards.items() if isinstance(rewards, Mapping) else ()

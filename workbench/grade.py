@@ -37,18 +37,18 @@ def grade(verify: Sequence[Verify], rewards: Mapping[str, RewardFn], extract: Ex
     """
 
     def run(responses: Sequence[Response]) -> list[Feedback]:
-        found = extract(responses) if extract else [Claims()] * len(responses)
-        assert len(found) == len(responses), (len(found), len(responses))
+        extractions = extract(responses) if extract else [Claims()] * len(responses)
+        assert len(extractions) == len(responses), (len(extractions), len(responses))
         if extract:
-            found = [_read(response, claims) for response, claims in zip(responses, found, strict=True)]
-        batch = list(zip(responses, found, strict=True))
+            extractions = [_read(response, claims) for response, claims in zip(responses, extractions, strict=True)]
+        batch = list(zip(responses, extractions, strict=True))
         rows = [_begin(response, claims) for response, claims in batch]
         for check in verify:
             checked = check(batch)
             assert len(checked) == len(batch), (len(checked), len(batch))
             rows = [
-                replace(row, verdicts=row.verdicts + _finite(one.verdicts), cost=row.cost + one.cost)
-                for row, one in zip(rows, checked, strict=True)
+                replace(row, verdicts=row.verdicts + _finite(result.verdicts), cost=row.cost + result.cost)
+                for row, result in zip(rows, checked, strict=True)
             ]
         return [rescore(row, rewards) for row in rows]
 
@@ -103,9 +103,9 @@ def _with_gold(outcome: Verify) -> Verify:
     """`outcome` for the questions that have gold answers; the others get no verdict."""
 
     def run(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
-        given = [bool(response.question.answers) for response, _ in batch]
-        checked = iter(outcome([pair for pair, has_gold in zip(batch, given, strict=True) if has_gold]))
-        return [next(checked) if has_gold else Checked() for has_gold in given]
+        with_gold = [bool(response.question.answers) for response, _ in batch]
+        checked = iter(outcome([pair for pair, has_gold in zip(batch, with_gold, strict=True) if has_gold]))
+        return [next(checked) if has_gold else Checked() for has_gold in with_gold]
 
     return run
 
@@ -116,17 +116,19 @@ def rescore(feedback: Feedback, rewards: Mapping[str, RewardFn]) -> Feedback:
     return replace(feedback, rewards={**feedback.rewards, **paid})
 
 
-def _read(response: Response, found: Claims) -> Claims:
+def _read(response: Response, extraction: Claims) -> Claims:
     """A response in which no sentence was found is one sentence, so that a row without sentences is one that nobody read."""
     text = response.text
-    if found.sentences or found.error or not text.strip():
-        return found
-    return replace(found, sentences=((len(text) - len(text.lstrip()), len(text.rstrip())),))
+    if extraction.sentences or extraction.error or not text.strip():
+        return extraction
+    return replace(extraction, sentences=((len(text) - len(text.lstrip()), len(text.rstrip())),))
 
 
-def _begin(response: Response, found: Claims) -> Feedback:
-    verdicts = _finite(found.verdicts)
-    return Feedback(response, found.sentences, found.claims, verdicts, error=found.error, cost=Cost() + found.cost)
+def _begin(response: Response, extraction: Claims) -> Feedback:
+    verdicts = _finite(extraction.verdicts)
+    return Feedback(
+        response, extraction.sentences, extraction.claims, verdicts, error=extraction.error, cost=Cost() + extraction.cost
+    )
 
 
 def _finite(verdicts: Iterable[Verdict]) -> tuple[Verdict, ...]:

@@ -89,12 +89,12 @@ def process(responses: Sequence[Rewarded]) -> Advantages:
     one wrong answer would give no signal. No normalised event of n exceeds √n.
     """
     events = [_events(response) for response in responses]
-    mean, std = _moments([value for found in events for value in found.values()])
-    found: Advantages = []
+    mean, std = _moments([value for by_token in events for value in by_token.values()])
+    estimates: Advantages = []
     for response, values in zip(responses, events, strict=True):
         normal = {position: (value - mean) / (std + EPSILON) for position, value in values.items()}
-        found.append(_to_go([normal.get(position, 0.0) for position in range(response.length)]))
-    return found
+        estimates.append(_to_go([normal.get(position, 0.0) for position in range(response.length)]))
+    return estimates
 
 
 def _events(response: Rewarded) -> dict[int, float]:
@@ -148,12 +148,12 @@ def _gae(response: Rewarded, gamma: float, lam: float) -> tuple[float, ...]:
         raise WorkbenchError(
             "these responses store no values: `gae` needs a run with a critic, so choose group, process, rtg or whiten"
         )
-    following, advantage, found = 0.0, 0.0, []
+    following, advantage, backwards = 0.0, 0.0, []
     for reward, value in zip(reversed(response.rewards[: response.length]), reversed(response.values), strict=True):
         advantage = reward + gamma * following - value + gamma * lam * advantage
         following = value
-        found.append(advantage)
-    return tuple(reversed(found))
+        backwards.append(advantage)
+    return tuple(reversed(backwards))
 
 
 ESTIMATORS: Mapping[str, Estimator] = {"group": group, "process": process, "rtg": rtg, "whiten": whiten, "gae": gae()}
@@ -161,8 +161,8 @@ ESTIMATORS: Mapping[str, Estimator] = {"group": group, "process": process, "rtg"
 
 def advantages(feedbacks: Sequence[Feedback], method: str, estimator: Estimator = group) -> Advantages:
     """Token advantages that `estimator` gives the responses of one prompt, as a batch of one group."""
-    [found] = batch_advantages([feedbacks], method, estimator)
-    return found
+    [of_group] = batch_advantages([feedbacks], method, estimator)
+    return of_group
 
 
 def batch_advantages(groups: Sequence[Sequence[Feedback]], method: str, estimator: Estimator = group) -> list[Advantages]:

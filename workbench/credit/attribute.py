@@ -95,14 +95,14 @@ def _common_substring(quote: str, text: str, after: int) -> tuple[int, int]:
     Every start of the quote is tried with a length one more than the best so far: no more searches than twice the quote's
     length.
     """
-    best, found, start = 0, 0, 0
+    best, best_start, start = 0, 0, 0
     while start + best < len(quote):
         at = text.find(quote[start : start + best + 1], after)
         if at < 0:
             start += 1
         else:
-            best, found = best + 1, at
-    return found, best
+            best, best_start = best + 1, at
+    return best_start, best
 
 
 def locate(text: str, sentences: Sequence[Span], claims: Sequence[Claim]) -> tuple[Claim, ...]:
@@ -128,23 +128,23 @@ def _locate(text: str, sentences: Sequence[Span], claim: Claim, used: dict[tuple
         return replace(claim, coverage=0.0)
     begin, end = sentences[number]
     earlier = used.get((claim.text, number), begin)
-    found = match(claim.text, text[begin:end])
-    if earlier > begin and found:  # said before in this sentence: is it said again behind that?
+    alignment = match(claim.text, text[begin:end])
+    if earlier > begin and alignment:  # said before in this sentence: is it said again behind that?
         again = match(claim.text, text[earlier:end])
-        if again and again[2] >= found[2]:
-            begin, found = earlier, again
-    if found is None:
+        if again and again[2] >= alignment[2]:
+            begin, alignment = earlier, again
+    if alignment is None:
         return replace(claim, coverage=0.0)
-    span = (begin + found[0], begin + found[1])
+    span = (begin + alignment[0], begin + alignment[1])
     used[claim.text, number] = span[1]
-    return replace(claim, span=span, end=span[1], coverage=round(found[2], 4))
+    return replace(claim, span=span, end=span[1], coverage=round(alignment[2], 4))
 
 
 def _coded(text: str, sentences: Sequence[Span]) -> tuple[dict[str, str], list[str]]:
     """A character for each word of the text, and the sentences in these: words are compared as fast as characters."""
     codes: dict[str, str] = {}
     split = (words(text[begin:end]) for begin, end in sentences)
-    return codes, ["".join(codes.setdefault(word, chr(len(codes) + 1)) for word in found) for found in split]
+    return codes, ["".join(codes.setdefault(word, chr(len(codes) + 1)) for word in sentence) for sentence in split]
 
 
 def _best_sentence(

@@ -67,12 +67,12 @@ def _generation_prompt(tokenizer: Any, template: str) -> tuple[int, ...]:
     """The ids that a chat template adds for the response to follow: the role header, and what it opens."""
     if not template:
         return ()
-    asked = [{"role": "user", "content": "?"}]
-    whole, given = (
-        tokenizer.apply_chat_template(asked, add_generation_prompt=add, tokenize=True, return_dict=True)["input_ids"]
+    conversation = [{"role": "user", "content": "?"}]
+    whole, bare = (
+        tokenizer.apply_chat_template(conversation, add_generation_prompt=add, tokenize=True, return_dict=True)["input_ids"]
         for add in (True, False)
     )
-    return tuple(whole[len(given) :]) if whole[: len(given)] == given else ()
+    return tuple(whole[len(bare) :]) if whole[: len(bare)] == bare else ()
 
 
 def characters_of_bytes(data: bytes) -> tuple[str, list[int]]:

@@ -65,9 +65,9 @@ def load(
     questions: dict[str, Question] = {}
     for where, record in records:
         for question in _read(chosen, record, where, mapping):
-            found = _finish(question, chosen, record, questions, where)
-            if not local or split in (None, found.meta["split"]):
-                questions[found.id] = found if passages else replace(found, passages=())
+            completed = _finish(question, chosen, record, known=questions, where=where)
+            if not local or split in (None, completed.meta["split"]):
+                questions[completed.id] = completed if passages else replace(completed, passages=())
         if limit is not None and len(questions) >= limit:
             break
     result = list(questions.values())[:limit]
@@ -84,11 +84,11 @@ def check_trainable(questions: Iterable[Question]) -> None:
     Raises:
         WorkbenchError: one of them is marked `evaluation_only` in its `meta`.
     """
-    found = next((question for question in questions if question.meta.get("evaluation_only")), None)
-    if found is not None:
+    held_out = next((question for question in questions if question.meta.get("evaluation_only")), None)
+    if held_out is not None:
         raise WorkbenchError(
-            f"question '{found.id}' of {found.meta.get('source', 'its data set')} is for evaluation only (it carries a canary "
-            "against training): train on another data set"
+            f"question '{held_out.id}' of {held_out.meta.get('source', 'its data set')} is for evaluation only (it carries a "
+            "canary against training): train on another data set"
         )
 
 
@@ -145,14 +145,14 @@ def _local(path: Path, mapping: Mapping[str, str] | None, schema: str | None) ->
 def _from_hub(name: str, split: str | None, mapping: Mapping[str, str] | None, schema: str | None) -> tuple[DataSet, Records]:
     if name.startswith("hf:"):
         repository, _, config = name.removeprefix("hf:").partition("@")
-        records = read_hub(repository, config or None, split or "train", name)
+        records = read_hub(repository, config or None, split or "train", name=name)
         return _fitting(name, records[0][1] if records else {}, mapping, schema), records
     if re.search(r"[/\\]|\.[a-z0-9]{2,8}$", name, re.I):
         raise WorkbenchError(f"no such file '{name}' (a data set of the hub is named 'hf:owner/name')")
     chosen = data_set(name)
     if not chosen.hub:
         raise WorkbenchError(f"{chosen.name} has no copy on the hub to rely on: get it from {chosen.home} and name the file")
-    records = read_hub(chosen.hub, chosen.config, split or chosen.split, chosen.name, chosen.file)
+    records = read_hub(chosen.hub, chosen.config, split or chosen.split, name=chosen.name, file=chosen.file)
     return _fitting(chosen.name, records[0][1] if records else {}, mapping, schema or chosen.name), records
 
 

@@ -14,10 +14,10 @@ Record = Mapping[str, Any]
 def factscore_bios(record: Record) -> Iterator[Question]:
     """FActScore's biographies (arXiv 2305.14251): the labelled files (`topic`, `input`) or a text file of names."""
     topic = str(record["topic"] if "topic" in record else record["text"]).strip()
-    asked = str(record.get("input") or f"Tell me a bio of {topic}.").removeprefix("Question:").strip()
+    text = str(record.get("input") or f"Tell me a bio of {topic}.").removeprefix("Question:").strip()
     rarity, region = (*(record.get("cat") or ()), None, None)[:2]
     meta = {key: value for key, value in (("rarity", rarity), ("region", region)) if value}
-    yield Question("", asked, title=topic, kind="biography", meta=meta)
+    yield Question("", text, title=topic, kind="biography", meta=meta)
 
 
 def longfact(record: Record) -> Iterator[Question]:
@@ -27,8 +27,8 @@ def longfact(record: Record) -> Iterator[Question]:
 
 def eli5(record: Record) -> Iterator[Question]:
     """ELI5 (arXiv 1907.09190): the title with its text as the question, the answer with the highest score as reference."""
-    found = record["answers"]
-    texts, scores = (found.get("text") or (), found.get("score") or ()) if isinstance(found, Mapping) else ((), ())
+    answers = record["answers"]
+    texts, scores = (answers.get("text") or (), answers.get("score") or ()) if isinstance(answers, Mapping) else ((), ())
     best = max(zip(scores, texts, strict=True), key=lambda item: item[0])[1] if texts else None
     text = "\n\n".join(strings([record["title"], record.get("selftext")]))
     meta = {"reference": best} if best else {}

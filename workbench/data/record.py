@@ -35,11 +35,11 @@ def _listed(text: str) -> Any:
         return text
     for parse in (json.loads, ast.literal_eval):
         try:
-            found = parse(text)
+            value = parse(text)
         except (ValueError, SyntaxError, MemoryError, RecursionError):
             continue
-        if isinstance(found, list) and all(isinstance(item, str | int | float) for item in found):
-            return found
+        if isinstance(value, list) and all(isinstance(item, str | int | float) for item in value):
+            return value
     return text
 
 
@@ -74,16 +74,16 @@ def passages(value: Any) -> tuple[Passage, ...]:
         value = [value]
     if not isinstance(value, Iterable):
         raise ValueError('"passages" is not a list')
-    return tuple({found.id: found for found in map(passage, value)}.values())
+    return tuple({p.id: p for p in map(passage, value)}.values())
 
 
 def _written(text: str) -> Any:
     """The list that a text is in JSON, or the text."""
     try:
-        found = json.loads(text) if text.lstrip().startswith("[") else text
+        value = json.loads(text) if text.lstrip().startswith("[") else text
     except (ValueError, RecursionError):
         return text
-    return found if isinstance(found, list) else text
+    return value if isinstance(value, list) else text
 
 
 def question_of(record: Mapping[str, Any], identity: str, text: Any) -> Question:
@@ -109,12 +109,12 @@ def question_of(record: Mapping[str, Any], identity: str, text: Any) -> Question
 
 
 def _texts(record: Mapping[str, Any], name: str) -> tuple[str, ...]:
-    given = record.get(name)
+    value = record.get(name)
     try:
-        texts = strings(given)
+        texts = strings(value)
     except ValueError as error:
         raise ValueError(f'"{name}": {error}') from error
-    if isinstance(given, (list, tuple)) and given and not texts:
+    if isinstance(value, (list, tuple)) and value and not texts:
         raise ValueError(f'"{name}" has only empty texts: leave out "{name}" where there are none')
     return texts
 

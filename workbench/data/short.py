@@ -39,14 +39,14 @@ def _context(context: Any) -> tuple[Passage, ...]:
 
 def musique(record: Record) -> Iterator[Question]:
     """MuSiQue (arXiv 2108.00573). In its full version a contrast question lacks a supporting paragraph: `answerable`."""
-    found = record["paragraphs"]
-    supporting = [item["title"] for item in found if item.get("is_supporting")]
+    paragraphs = record["paragraphs"]
+    supporting = [item["title"] for item in paragraphs if item.get("is_supporting")]
     yield answered(
         record["question"],
         (*strings(record["answer"]), *(a for a in strings(record.get("answer_aliases")) if a != record["answer"])),
         identity=record.get("id"),
         title=";".join(dict.fromkeys(supporting)),
-        shown=passages([{"title": item["title"], "text": item["paragraph_text"]} for item in found]),
+        shown=passages([{"title": item["title"], "text": item["paragraph_text"]} for item in paragraphs]),
         answerable=record.get("answerable"),
         meta={"hops": len(record.get("question_decomposition") or ()) or None},
     )
@@ -123,10 +123,10 @@ def _details(value: Any) -> Mapping[str, Any]:
     if not isinstance(value, str):
         return value or {}
     try:
-        found = ast.literal_eval(value)
+        parsed = ast.literal_eval(value)
     except (ValueError, SyntaxError):
-        found = json.loads(value)
-    return found if isinstance(found, Mapping) else {}
+        parsed = json.loads(value)
+    return parsed if isinstance(parsed, Mapping) else {}
 
 
 def chinese_simpleqa(record: Record) -> Iterator[Question]:

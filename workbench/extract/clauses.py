@@ -17,8 +17,8 @@ def clauses(sentence: str) -> list[str]:
         return [_finish(text)]
     text, aside = _brackets(text)
     lead, text = _lead(text)
-    found = list(_Reader().read(text, lead)) + aside
-    claims = dict.fromkeys(_finish(claim) for claim in found)
+    drafts = list(_Reader().read(text, lead)) + aside
+    claims = dict.fromkeys(_finish(claim) for claim in drafts)
     return [claim for claim in claims if len(claim.split()) > 1] or [_finish(text)]
 
 
@@ -44,8 +44,8 @@ def _brackets(text: str) -> tuple[str, list[str]]:
     return re.sub(r"\s*\([^()]*\)", "", text), aside
 
 
-def _when(verb: str, said: str) -> str:
-    return f"{verb} {'in' if said.isdigit() else 'on'} {said}"
+def _when(verb: str, date: str) -> str:
+    return f"{verb} {'in' if date.isdigit() else 'on'} {date}"
 
 
 _LONGEST = 2000  # characters; what is longer is no sentence of prose
@@ -75,12 +75,12 @@ def _lead(text: str) -> tuple[str, str]:
     """What stands before the subject ("In 1998,"), and the rest; words that only link sentences are dropped, and so is what is
     long: it mostly repeats what was said ("In addition to his work on metal detectors,")."""
     text = _LEAD_IN.sub("", text, count=1)
-    found = _INTRO.match(text)
-    if not found:
+    intro = _INTRO.match(text)
+    if not intro:
         return "", text
-    if found[1].lower().startswith("in addition"):
-        return "", text[found.end() :]
-    return (found[1] if len(found[1].split()) <= _SHORT else ""), text[found.end() :]
+    if intro[1].lower().startswith("in addition"):
+        return "", text[intro.end() :]
+    return (intro[1] if len(intro[1].split()) <= _SHORT else ""), text[intro.end() :]
 
 
 @dataclass
@@ -207,8 +207,8 @@ class _Reader:
 
 def _apposition(subject: str) -> tuple[str, str]:
     """ "Toma, a painter" → ("Toma", "a painter")."""
-    found = re.fullmatch(r"([A-Z][^,]*), ((?:an?|the|one of)\b.*)", subject)
-    return (found[1], found[2]) if found else (subject, "")
+    match = re.fullmatch(r"([A-Z][^,]*), ((?:an?|the|one of)\b.*)", subject)
+    return (match[1], match[2]) if match else (subject, "")
 
 
 def _antecedent(text: str) -> str:

@@ -41,17 +41,19 @@ def single_pass(judge: Judge, decontextual: bool = False) -> Extract:
 def _extractor(judge: Judge, task: str, decontextual: bool) -> Extract:
     def extract(responses: Sequence[Response]) -> list[Claims]:
         spans = [sentences(response.text, response.prefill) for response in responses]
-        asked = [n for n, response in enumerate(responses) if any(makes_claims(response.text[a:b]) for a, b in spans[n])]
-        prompts = [_prompt(task, responses[n]) for n in asked]
+        indices = [n for n, response in enumerate(responses) if any(makes_claims(response.text[a:b]) for a, b in spans[n])]
+        prompts = [_prompt(task, responses[n]) for n in indices]
         replies = judge(prompts) if prompts else []
         assert len(replies) == len(prompts), (len(replies), len(prompts))
-        found = [Claims(span) for span in spans]
-        for n, reply in zip(asked, replies, strict=True):
-            found[n] = _read(responses[n], spans[n], task, reply)
+        extractions = [Claims(span) for span in spans]
+        for n, reply in zip(indices, replies, strict=True):
+            extractions[n] = _read(responses[n], spans[n], task, reply)
             if decontextual:
                 topic = topic_of(responses[n])
-                found[n] = replace(found[n], claims=tuple(decontextualise(claim, topic) for claim in found[n].claims))
-        return found
+                extractions[n] = replace(
+                    extractions[n], claims=tuple(decontextualise(claim, topic) for claim in extractions[n].claims)
+                )
+        return extractions
 
     return extract
 
@@ -67,7 +69,7 @@ def _read(response: Response, spans: tuple[Span, ...], task: str, reply: Reply) 
     answer = read(task, reply.text or "")
     if isinstance(answer, Failure):
         return Claims(spans, error=_bounded(answer), cost=reply.cost)
-    claims, verdicts = _attach(response, spans, answer["sentences"], task == "single_pass")
+    claims, verdicts = _attach(response, spans, answer["sentences"], rated=task == "single_pass")
     return Claims(spans, claims, verdicts, cost=reply.cost)
 
 
@@ -90,17 +92,17 @@ def _attach(
         stating = held and [n for n in held if makes_claims(text[slice(*spans[n])])]
         if held is not None and not stating:
             continue  # a question, a refusal, a plan
-        told = quote["claims"]
-        statements = [one["text"] if rated else one for one in told]
-        claims += _locate(text, spans, parts, stating or (), statements, len(claims))
+        items = quote["claims"]
+        statements = [item["text"] if rated else item for item in items]
+        claims += _locate(text, spans, parts, held=stating or (), statements=statements, first=len(claims))
         if rated:
-            first = len(claims) - len(told)
-            verdicts += [_verdict(first + n, one) for n, one in enumerate(told)]
+            first = len(claims) - len(items)
+            verdicts += [_verdict(first + n, item) for n, item in enumerate(items)]
     return tuple(claims), tuple(verdicts)
 
 
-def _verdict(claim: int, told: Mapping[str, Any]) -> Verdict:
-    return Verdict(f"claim:{claim}", "fact", told["label"], informativeness=told["informativeness"], by="judge")
+def _verdict(claim: int, item: Mapping[str, Any]) -> Verdict:
+    return Verdict(f"claim:{claim}", "fact", item["label"], informativeness=item["informativeness"], by="judge")
 
 
 def _held(text: str, spans: Sequence[Span], quote: str, after: int) -> tuple[list[int] | None, int]:
@@ -108,14 +110,14 @@ def _held(text: str, spans: Sequence[Span], quote: str, after: int) -> tuple[lis
 
     Quotations are taken in order, so that of a sentence that stands twice the second is the second.
     """
-    found = find_sentence(text, quote, after)
-    if found and found[2] == 1:
-        after = found[1]
+    match = find_sentence(text, quote, after)
+    if match and match[2] == 1:
+        after = match[1]
     else:
-        found = find_sentence(text, quote)  # out of order, or not word for word
-    if not found or found[2] < THRESHOLD:
+        match = find_sentence(text, quote)  # out of order, or not word for word
+    if not match or match[2] < THRESHOLD:
         return None, after
-    return [n for n, (start, end) in enumerate(spans) if start < found[1] and found[0] < end], after
+    return [n for n, (start, end) in enumerate(spans) if start < match[1] and match[0] < end], after
 
 
 def _locate(

@@ -18,20 +18,20 @@ def predicate(subject: str, said: str, lead: str = "") -> Iterator[str]:
     rest, aside = _named(said[len(group) :].strip())
     copular = head and (words[0] in english.COPULAS or {"be", "been"} & set(words[:head]))
     if copular and words[head - 1] in english.COPULAS | english.ADVERBS | {"be", "been"}:
-        found = list(_complements(subject, group, rest)) + aside
+        claims = list(_complements(subject, group, rest)) + aside
     else:
-        found = [f"{subject} {group} {piece}" for piece in _objects(words[head - 1 : head], rest)] + aside
-    if lead and found:
-        found[0] = f"{found[0]} {lead[0].lower()}{lead[1:]}"
-    yield from found
+        claims = [f"{subject} {group} {piece}" for piece in _objects(words[head - 1 : head], rest)] + aside
+    if lead and claims:
+        claims[0] = f"{claims[0]} {lead[0].lower()}{lead[1:]}"
+    yield from claims
 
 
 def _named(rest: str) -> tuple[str, list[str]]:
     """What follows a verb without the apposition to a name at its end, and that as a claim: "Ana Bo, a painter"."""
-    found = re.fullmatch(r"(.*?)((?<!\S)[A-Z][\w'.-]*(?: [A-Z][\w'.-]*)*), (an? [^,]+)", rest)
-    if not found or re.search(r"(?:,| and) $", found[1]):
+    match = re.fullmatch(r"(.*?)((?<!\S)[A-Z][\w'.-]*(?: [A-Z][\w'.-]*)*), (an? [^,]+)", rest)
+    if not match or re.search(r"(?:,| and) $", match[1]):
         return rest, []
-    return f"{found[1]}{found[2]}", [f"{found[2]} is {found[3]}"]
+    return f"{match[1]}{match[2]}", [f"{match[2]} is {match[3]}"]
 
 
 def _verb_group(words: list[str]) -> int:

@@ -38,14 +38,14 @@ def resolve(claims: Sequence[Claim], response: Response) -> list[Claim]:
     begins with "The", else what the question names. Where there are two, the pronoun stays: such a claim can be checked less
     well, but is not made false.
     """
-    spoken, begun, found = _Spoken(response, topic_of(response)), None, []
+    spoken, begun, resolved = _Spoken(response, topic_of(response)), None, []
     for claim in claims:
         named = spoken.name(claim)
         if claim.sentence != begun and not _PRONOUN.match(claim.text):
             spoken.hear(claim.text)
         begun = claim.sentence
-        found.append(named)
-    return found
+        resolved.append(named)
+    return resolved
 
 
 class _Spoken:
@@ -93,15 +93,15 @@ class _Spoken:
         if human and own:
             self.human = True
         if human and not subject.startswith("The ") and ((own and not self.titled) or (not own and self._is_name(subject))):
-            same = [one for one in self.people if _same(one, subject)]
-            others = [one for one in self.people if one not in same]
+            same = [name for name in self.people if _same(name, subject)]
+            others = [name for name in self.people if name not in same]
             self.people = [*others, max([subject, *same], key=len)]
 
     def _it(self, subject: str, claim: str) -> str:
         """What "it" is after a sentence about something else than the topic."""
         if subject.startswith("The "):
-            asked = set(subject.lower().split()[1:]) <= set(self.question.lower().strip("?.! ").split())
-            return subject if asked or not self.told else ""
+            in_question = set(subject.lower().split()[1:]) <= set(self.question.lower().strip("?.! ").split())
+            return subject if in_question or not self.told else ""
         return subject if not self.topic and _OF_THINGS.search(claim) else self.asked
 
     def _is_name(self, subject: str) -> bool:
@@ -109,9 +109,9 @@ class _Spoken:
         return " " in subject or bool(subject and re.search(rf"[\w,] {re.escape(subject)}\b", self.text))
 
 
-def _same(one: str, other: str) -> bool:
+def _same(first: str, second: str) -> bool:
     """Whether one of two names has all words of the other: "Curie" and "Marie Curie", but not "Pierre Curie"."""
-    a, b = (set(name.lower().split()) - {"the"} for name in (one, other))
+    a, b = (set(name.lower().split()) - {"the"} for name in (first, second))
     return bool(a and b) and (a <= b or b <= a)
 
 
@@ -120,5 +120,5 @@ def _subject(claim: str) -> str:
     words = list(english.TOKEN.finditer(claim))
     texts = [word[0] for word in words]
     verb = next((i for i in range(1, len(texts)) if english.is_verb(texts, i)), 0)
-    said = claim[: words[verb].start()].strip() if verb else ""
-    return said if _SUBJECT.fullmatch(said) and said.split()[0] not in _NO_SUBJECT else ""
+    phrase = claim[: words[verb].start()].strip() if verb else ""
+    return phrase if _SUBJECT.fullmatch(phrase) and phrase.split()[0] not in _NO_SUBJECT else ""

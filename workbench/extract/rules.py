@@ -44,11 +44,15 @@ def _extract(response: Response, decontextual: bool) -> Claims:
     parts, topic = sections(text, response.prefill), topic_of(response)
     drafts: list[Claim] = []
     for number, (start, end) in enumerate(spans):
-        said = text[start:end]
-        if not makes_claims(said) or said.startswith(("```", "~~~")) or _LAYOUT.match(text, text.rfind("\n", 0, start) + 1):
+        sentence = text[start:end]
+        if (
+            not makes_claims(sentence)
+            or sentence.startswith(("```", "~~~"))
+            or _LAYOUT.match(text, text.rfind("\n", 0, start) + 1)
+        ):
             continue
         section = section_at(parts, start) or "body"
-        drafts += [Claim(0, claim, section, number) for claim in clauses(said) if not vouches(claim)]
+        drafts += [Claim(0, claim, section, number) for claim in clauses(sentence) if not vouches(claim)]
     placed = locate(text, spans, [replace(draft, id=n) for n, draft in enumerate(drafts)])
     named = resolve(placed, response)
     return Claims(spans, tuple(decontextualise(claim, topic) if decontextual else claim for claim in named))

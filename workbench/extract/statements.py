@@ -108,13 +108,14 @@ def vouches(sentence: str) -> bool:
     text = _FORMATTING.sub(" ", text)
     text = re.sub(r"\b(?:[a-z][ ._-]){3,}[a-z]\b", lambda spaced: re.sub("[^a-z]", "", spaced[0]), text)
     words = re.findall(r"[^\W_]+", _AMOUNT.sub(" ", text))
-    told = set(words)
-    if not (told & _PRAISE or _HELD.search(" ".join(words))):
+    distinct = set(words)
+    if not (distinct & _PRAISE or _HELD.search(" ".join(words))):
         return False
-    if not told <= _KNOWN:
+    if not distinct <= _KNOWN:
         return False
     first = next((word for word in words if word in _OTHERS | _PRAISE), "")
-    spoken_of = words[0] in ("the", "a", "an") and first in _OTHERS and not told & _ONESELF  # "The study was confirmed."
+    # "The study was confirmed."
+    spoken_of = words[0] in ("the", "a", "an") and first in _OTHERS and not distinct & _ONESELF
     return not spoken_of
 
 

@@ -67,18 +67,18 @@ def _extract(response: Response, parser: Parser, facts: Mapping[str, Fact], l2: 
 
     def add(statement: str, span: tuple[int, int], end: int, reason: str | None = None) -> None:
         section = section_at(parts, span[0]) or "body"
-        drafts.append((Claim(0, statement, section, place[span], (span[0], end), end, 1.0), reason))
+        drafts.append((Claim(0, statement, section, place[span], span=(span[0], end), end=end, coverage=1.0), reason))
 
     for claim, following in zip_longest(parse.claims, parse.claims[1:]):
         more = following is not None and following.sentence == claim.sentence  # two facts in one sentence
         add(claim.statement, claim.span, _object_end(claim, text, l2) if more else _end(text, claim.span))
     for unread in parse.unparsed:
-        said = text[slice(*unread.span)]
-        if is_invalid(said) or vouches(said):
+        sentence = text[slice(*unread.span)]
+        if is_invalid(sentence) or vouches(sentence):
             continue
-        answered = _as_answer(said, response.question, final, parser, facts)
+        answered = _as_answer(sentence, response.question, final, parser, facts)
         if answered != "":
-            add(answered or said, unread.span, _end(text, unread.span), None if answered else unread.reason)
+            add(answered or sentence, unread.span, _end(text, unread.span), None if answered else unread.reason)
     if year:
         add(year[1], year[0], _end(text, year[0]))
     drafts.sort(key=lambda draft: (draft[0].sentence, draft[0].end))
@@ -101,33 +101,33 @@ def _end(text: str, span: tuple[int, int]) -> int:
 def _object_end(claim: Parsed, text: str, l2: Mapping[str, str]) -> int:
     """Where a claim's object ends in its sentence."""
     forms = value_forms(schema.RELATIONS[claim.relation].object, claim.object or "", l2)[claim.lang]
-    said = (re.compile(rf"(?<!\w){re.escape(form)}(?!\w)", re.I).search(text, *claim.span) for form in forms)
-    return max((match.end() for match in said if match), default=_end(text, claim.span))
+    matches = (re.compile(rf"(?<!\w){re.escape(form)}(?!\w)", re.I).search(text, *claim.span) for form in forms)
+    return max((match.end() for match in matches if match), default=_end(text, claim.span))
 
 
 def _numeral(response: Response, final: str, parser: Parser, facts: Mapping[str, Fact]) -> tuple[tuple[int, int], str] | None:
     """The place and the claim of an answer in figures alone ("1921."), which is no sentence to the parser."""
     text = response.text
-    found = [
+    figures = [
         (span, text[slice(*span)])
         for span in sentences(text, response.prefill)
         if not any(map(str.isalpha, text[slice(*span)]))
     ]
-    claims = ((span, _as_answer(said, response.question, final, parser, facts)) for span, said in found)
+    claims = ((span, _as_answer(sentence, response.question, final, parser, facts)) for span, sentence in figures)
     return next(((span, claim) for span, claim in claims if claim), None)
 
 
-def _as_answer(said: str, question: Question, final: str, parser: Parser, facts: Mapping[str, Fact]) -> str | None:
+def _as_answer(sentence: str, question: Question, final: str, parser: Parser, facts: Mapping[str, Fact]) -> str | None:
     """What a sentence of no readable form states as the answer to the question: a claim, "" for none, None if it is not it.
 
     `final` is the response's final answer, without what stands around it.
     """
-    bare = said.strip(_AROUND)
+    bare = sentence.strip(_AROUND)
     if not question.answers or bare != final:
         return None
-    asked = facts.get((question.meta.get("fact_ids") or ("",))[-1])
-    if asked is None or question.kind in ("comparison", "list", "yes_no"):
+    fact = facts.get((question.meta.get("fact_ids") or ("",))[-1])
+    if fact is None or question.kind in ("comparison", "list", "yes_no"):
         return ""
-    relation = schema.RELATIONS[asked.relation]
+    relation = schema.RELATIONS[fact.relation]
     value = parser.value(relation.object, bare)
-    return "" if value is None else relation.states["en"][0].format(s=asked.subject, o=value)
+    return "" if value is None else relation.states["en"][0].format(s=fact.subject, o=value)

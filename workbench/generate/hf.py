@@ -27,7 +27,8 @@ def complete(model: Any, pad: int, prompts: list[list[int]], stop_ids: Sequence[
         torch.manual_seed(how.seed)
         for batch in _batches(longest_first, how.batch_size):
             rows = [prompts[index] for index in batch]
-            sampled.update(zip(batch, _complete(model, pad, rows, stop_ids, how.max_new_tokens, settings), strict=True))
+            completions = _complete(model, pad, rows, stop_ids, most=how.max_new_tokens, settings=settings)
+            sampled.update(zip(batch, completions, strict=True))
         for batch in _batches(longest_first, SCORED) if how.logprobs else ():
             pairs = [(prompts[index], sampled[index]) for index in batch]
             scores.update(zip(batch, token_logprobs(model, pad, pairs), strict=True))

@@ -33,8 +33,8 @@ def collect(terms: Sequence[tuple[str, Mapping[str, tuple[float, float]]]], name
     position = {question: row for row, question in enumerate(questions)}
     column = {name: number for number, name in enumerate(names)}
     top_QM, bottom_QM = (np.zeros((len(questions), len(names))) for _ in range(2))
-    for question, found in terms:
-        for name, (top, bottom) in found.items():
+    for question, by_metric in terms:
+        for name, (top, bottom) in by_metric.items():
             top_QM[position[question], column[name]] += top
             bottom_QM[position[question], column[name]] += bottom
     return Sums(tuple(questions), tuple(names), top_QM, bottom_QM)
@@ -77,11 +77,11 @@ def intervals(sums: Sums, answers: Ranked, resamples: int, seed: int) -> dict[st
     if not sums.questions:
         return {name: {"value": None, "low": None, "high": None, "n": 0} for name in names}
     counts = [*(sums.bottom_QM > 0).sum(axis=0).tolist(), *[len({*answers.questions})] * len(AREAS)]
-    values = evaluate(sums, answers)[0]
-    pieces = draws(len(sums.questions), len(answers.right), resamples, seed)
+    values_M = evaluate(sums, answers)[0]
+    pieces = draws(len(sums.questions), len(answers.right), resamples=resamples, seed=seed)
     drawn_RM = np.concatenate([evaluate(sums, answers, weights_RQ) for weights_RQ in pieces])
     return {
-        name: {"value": number(values[i]), **_percentiles(drawn_RM[:, i], values[i]), "n": counts[i]}
+        name: {"value": number(values_M[i]), **_percentiles(drawn_RM[:, i], values_M[i]), "n": counts[i]}
         for i, name in enumerate(names)
     }
 
@@ -110,12 +110,12 @@ def paired(
     a, b = (
         (replace(side, top_QM=side.top_QM * both_QM, bottom_QM=side.bottom_QM * both_QM), ranked) for side, ranked in (a, b)
     )
-    diffs = (evaluate(*a) - evaluate(*b))[0]
-    pieces = draws(count, max(len(a[1].right), len(b[1].right)), resamples, seed, runs)
+    diffs_M = (evaluate(*a) - evaluate(*b))[0]
+    pieces = draws(count, max(len(a[1].right), len(b[1].right)), resamples=resamples, seed=seed, runs=runs)
     drawn_RM = np.concatenate([evaluate(*a, weights_RQ) - evaluate(*b, weights_RQ) for weights_RQ in pieces])
     return {
-        name: {"diff": number(diffs[i]), **_percentiles(drawn_RM[:, i], diffs[i])}
-        | {"p": _p_value(drawn_RM[:, i], diffs[i], both_M[i]), "n": both_M[i]}
+        name: {"diff": number(diffs_M[i]), **_percentiles(drawn_RM[:, i], diffs_M[i])}
+        | {"p": _p_value(drawn_RM[:, i], diffs_M[i], both_M[i]), "n": both_M[i]}
         for i, name in enumerate(names)
     }
 
@@ -123,22 +123,22 @@ def paired(
 def _percentiles(drawn_R: Any, value: float) -> dict[str, float | None]:
     import numpy as np
 
-    known = drawn_R[~np.isnan(drawn_R)]
-    if np.isnan(value) or not len(known):
+    known_D = drawn_R[~np.isnan(drawn_R)]
+    if np.isnan(value) or not len(known_D):
         return {"low": None, "high": None}
-    low, high = np.percentile(known, [2.5, 97.5])
+    low, high = np.percentile(known_D, [2.5, 97.5])
     return {"low": float(low), "high": float(high)}
 
 
 def _p_value(drawn_R: Any, value: float, questions: int) -> float | None:
     import numpy as np
 
-    known = drawn_R[~np.isnan(drawn_R)]
-    if np.isnan(value) or not len(known):
+    known_D = drawn_R[~np.isnan(drawn_R)]
+    if np.isnan(value) or not len(known_D):
         return None
     # Sums of floats leave crumbs: a difference this small is none.
-    tail = min((known <= 1e-12).sum(), (known >= -1e-12).sum())
-    return min(1.0, max(2 * (int(tail) + 1) / (len(known) + 1), 2.0 ** (1 - questions)))
+    tail = min((known_D <= 1e-12).sum(), (known_D >= -1e-12).sum())
+    return min(1.0, max(2 * (int(tail) + 1) / (len(known_D) + 1), 2.0 ** (1 - questions)))
 
 
 def number(value: Any) -> float | None:

@@ -34,21 +34,21 @@ def ranked(rows: Sequence[Row]) -> Ranked:
 
     Where no response as a whole has a confidence and an outcome, the claims are taken: right means supported.
     """
-    found = [
+    answers = [
         (row.question_id, row.confidence, row.outcome == "correct")
         for row in rows
         if row.confidence is not None and row.outcome in ("correct", "incorrect")
     ]
-    if not found:
-        found = [
+    if not answers:
+        answers = [
             (row.question_id, p, label in SUPPORTED)
             for row in rows
             for label, p in zip(row.labels, row.claim_confidence, strict=False)  # () = none has one
             if p is not None
         ]
-    found.sort(key=lambda item: (-item[1], item[0], item[2]))
-    starts = tuple(i for i, item in enumerate(found) if i == 0 or item[1] != found[i - 1][1])
-    questions, confidences, right = zip(*found, strict=True) if found else ((), (), ())
+    answers.sort(key=lambda item: (-item[1], item[0], item[2]))
+    starts = tuple(i for i, item in enumerate(answers) if i == 0 or item[1] != answers[i - 1][1])
+    questions, confidences, right = zip(*answers, strict=True) if answers else ((), (), ())
     return Ranked(questions, confidences, right, starts)
 
 
@@ -98,8 +98,8 @@ def _aurc(right_RG: Any, wrong_RG: Any) -> Any:
     errors_RG = np.cumsum(wrong_RG, axis=1) - wrong_RG
     rate_RG = np.divide(wrong_RG, size_RG, out=np.zeros_like(size_RG), where=size_RG > 0)
     total_R = size_RG.sum(axis=1)
-    harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, int(total_R.max(initial=0)) + 1))])
-    steps_RG = harmonic[(before_RG + size_RG).astype(int)] - harmonic[before_RG.astype(int)]
+    harmonic_K = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, int(total_R.max(initial=0)) + 1))])
+    steps_RG = harmonic_K[(before_RG + size_RG).astype(int)] - harmonic_K[before_RG.astype(int)]
     # The j-th of a run of m equals has expected risk (E + jρ)/(k + j), which sums to ρm + (E − ρk)(H(k+m) − H(k)).
     area_R = (rate_RG * size_RG + (errors_RG - rate_RG * before_RG) * steps_RG).sum(axis=1)
     return np.divide(area_R, total_R, out=np.full(len(area_R), np.nan), where=total_R > 0)

@@ -27,10 +27,10 @@ def bin_of(accuracy: float, bins: int) -> int:
 
 def accuracy_distribution(rows: Iterable[Row], bins: int = 10) -> list[dict[str, Any]]:
     """Figure 4: `{low, high, n, share}` for each bin of accuracy; shares are of the responses that were not refused."""
-    found = Counter(bin_of(row.accuracy or 0.0, bins) for row in responded(rows))
-    total = sum(found.values())
+    counts = Counter(bin_of(row.accuracy or 0.0, bins) for row in responded(rows))
+    total = sum(counts.values())
     return [
-        {"low": i / bins, "high": (i + 1) / bins, "n": found[i], "share": found[i] / total if total else None}
+        {"low": i / bins, "high": (i + 1) / bins, "n": counts[i], "share": counts[i] / total if total else None}
         for i in range(bins)
     ]
 
@@ -46,9 +46,11 @@ def claims_per_response(rows: Iterable[Row], which: str = "all") -> list[dict[st
     Without the refused responses; numbers between the smallest and the largest that do not occur have n = 0.
     """
     count = {"all": lambda row: len(row.labels), "correct": lambda row: row.supported, "wrong": lambda row: row.wrong}[which]
-    found = Counter(count(row) for row in responded(rows))
-    total = sum(found.values())
-    return [{"claims": k, "n": found[k], "share": found[k] / total} for k in range(min(found), max(found) + 1)] if found else []
+    counts = Counter(count(row) for row in responded(rows))
+    if not counts:
+        return []
+    total = sum(counts.values())
+    return [{"claims": k, "n": counts[k], "share": counts[k] / total} for k in range(min(counts), max(counts) + 1)]
 
 
 def claims_by_accuracy(rows: Iterable[Row], bins: int = 5) -> list[dict[str, Any]]:
@@ -69,7 +71,7 @@ def refusal_by_accuracy(before: Iterable[Row], after: Iterable[Row], bins: int =
     accuracies: dict[str, list[float]] = {}
     for row in responded(before):
         accuracies.setdefault(row.question_id, []).append(row.accuracy or 0.0)
-    bin_by_question = {question: bin_of(sum(found) / len(found), bins) for question, found in accuracies.items()}
+    bin_by_question = {question: bin_of(sum(values) / len(values), bins) for question, values in accuracies.items()}
     refused: dict[int, list[bool]] = {}
     questions: dict[int, set[str]] = {}
     for row in after:
@@ -93,8 +95,8 @@ def trade_off(runs: Mapping[str, Sequence[Row]]) -> list[dict[str, Any]]:
         for row in responded(rows):
             steps.setdefault(row.step, []).append(row)
         for step in sorted(steps, key=lambda step: -1 if step is None else step):
-            found = steps[step]
-            accuracy = sum(row.accuracy or 0.0 for row in found) / len(found)
-            claims = sum(len(row.labels) for row in found) / len(found)
-            points.append({"run": label, "step": step, "n": len(found), "accuracy": accuracy, "claims": claims})
+            group = steps[step]
+            accuracy = sum(row.accuracy or 0.0 for row in group) / len(group)
+            claims = sum(len(row.labels) for row in group) / len(group)
+            points.append({"run": label, "step": step, "n": len(group), "accuracy": accuracy, "claims": claims})
     return points

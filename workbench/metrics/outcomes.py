@@ -32,8 +32,8 @@ def outcome_of(feedback: Feedback) -> str | None:
 
 def outcome_failed(feedback: Feedback) -> bool:
     """Whether grading failed: there is no outcome, though the question has gold answers or somebody looked for one."""
-    asked = bool(feedback.response.question.answers) or feedback.verdict("outcome") is not None
-    return outcome_of(feedback) is None and (asked or feedback.error is not None)
+    expected = bool(feedback.response.question.answers) or feedback.verdict("outcome") is not None
+    return outcome_of(feedback) is None and (expected or feedback.error is not None)
 
 
 def rates(feedbacks: Sequence[Feedback], weights: Sequence[float] = WEIGHTS) -> dict[str, float | None]:
@@ -56,15 +56,15 @@ def table(
     import numpy as np
 
     counts_QK = _counts(feedbacks)
-    values = _rates_of(counts_QK.sum(axis=0, keepdims=True), weights)[0]
-    drawn_R4 = _bootstrap(counts_QK, seed, resamples, lambda totals: _rates_of(totals, weights))
+    values_4 = _rates_of(counts_QK.sum(axis=0, keepdims=True), weights)[0]
+    drawn_R4 = _bootstrap(counts_QK, seed, resamples, lambda counts_RK: _rates_of(counts_RK, weights))
     failed = sum(map(outcome_failed, feedbacks))
     result: dict[str, Any] = {"n": len(counts_QK)}
     for column, name in enumerate(RATES):
-        drawn = drawn_R4[:, column]
-        drawn = drawn[~np.isnan(drawn)]
-        low, high = np.percentile(drawn, [2.5, 97.5]) if len(drawn) else (None, None)
-        result[name] = {"value": _number(values[column]), "low": _number(low), "high": _number(high)}
+        drawn_R = drawn_R4[:, column]
+        known_D = drawn_R[~np.isnan(drawn_R)]
+        low, high = np.percentile(known_D, [2.5, 97.5]) if len(known_D) else (None, None)
+        result[name] = {"value": _number(values_4[column]), "low": _number(low), "high": _number(high)}
     return {**result, "failed": failed}
 
 
@@ -156,13 +156,13 @@ def _rates_of(counts_NK: np.ndarray, weights: Sequence[float]) -> np.ndarray:
     """(N, outcomes) counts -> (N, 4) rates, NaN where a row has no responses."""
     import numpy as np
 
-    totals = counts_NK.sum(axis=1, keepdims=True)
-    shares = np.divide(counts_NK, totals, out=np.full(counts_NK.shape, np.nan), where=totals > 0)
-    truth = weights[0] * shares[:, 0] + weights[1] * shares[:, 1] - weights[2] * shares[:, 2]
-    return np.column_stack([shares, truth])
+    totals_N1 = counts_NK.sum(axis=1, keepdims=True)
+    shares_NK = np.divide(counts_NK, totals_N1, out=np.full(counts_NK.shape, np.nan), where=totals_N1 > 0)
+    truth_N = weights[0] * shares_NK[:, 0] + weights[1] * shares_NK[:, 1] - weights[2] * shares_NK[:, 2]
+    return np.column_stack([shares_NK, truth_N])
 
 
-def _bootstrap(counts_QK: np.ndarray, seed: int, resamples: int, rates: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+def _bootstrap(counts_QK: np.ndarray, seed: int, resamples: int, rates_of: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
     """(resamples, 4) rates of questions drawn with replacement."""
     import numpy as np
 
@@ -172,7 +172,7 @@ def _bootstrap(counts_QK: np.ndarray, seed: int, resamples: int, rates: Callable
     # Questions with equal counts are interchangeable: draw how many of each sort, which is the same distribution.
     sorts_UK, sizes_U = np.unique(counts_QK, axis=0, return_counts=True)
     drawn_RU = np.random.default_rng(seed).multinomial(questions, sizes_U / questions, size=resamples)
-    return rates(drawn_RU @ sorts_UK)
+    return rates_of(drawn_RU @ sorts_UK)
 
 
 def _question_scores(feedbacks: Sequence[Feedback], column: int, weights: Sequence[float]) -> dict[str, float]:

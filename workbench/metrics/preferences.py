@@ -33,13 +33,13 @@ def wins(preferences: Iterable[Mapping[str, Any]]) -> tuple[dict[str, tuple[floa
     """
     trials: dict[str, dict[str, list[float]]] = {}
     for row in preferences:
-        found = trials.setdefault(row["question_id"], {order: [] for order in ORDERS})
+        by_order = trials.setdefault(row["question_id"], {order: [] for order in ORDERS})
         if not row.get("error"):
             value = VALUES[row["label"]]
-            found[row["order"]].append(value if row["order"] == "ab" else 1 - value)
+            by_order[row["order"]].append(value if row["order"] == "ab" else 1 - value)
     means = {
-        question: [sum(values) / len(values) for values in found.values()]
-        for question, found in trials.items()
-        if all(found.values())
+        question: [sum(values) / len(values) for values in by_order.values()]
+        for question, by_order in trials.items()
+        if all(by_order.values())
     }
     return {q: ((a + b) / 2, a == b) for q, (a, b) in means.items()}, len(trials) - len(means)

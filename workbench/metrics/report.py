@@ -75,10 +75,10 @@ def compare_files(
         )
 
     def read(path: Path | str) -> list[Row]:
-        found = read_rows(path, sections, confidence)
+        loaded = read_rows(path, sections, confidence)
         if preferences is None:  # which need no verdicts
-            _check_judged(path, found)
-        return found
+            _check_judged(path, loaded)
+        return loaded
 
     rows = read(feedback)
     others = read(other) if other is not None else None
@@ -88,8 +88,9 @@ def compare_files(
         raise WorkbenchError(
             f"{reference}: no response in it has claims, so it gives no K for VeriScore: name another reference"
         )
-    options = Options(k, gamma, vague, median_claims(known))
-    settings = Settings(options, tuple(weights), seed, resamples, None if baseline is None else right_questions(baseline))
+    options = Options(k, gamma, vague, veriscore_k=median_claims(known))
+    right_before = None if baseline is None else right_questions(baseline)
+    settings = Settings(options, tuple(weights), seed, resamples, right_before=right_before)
     result = summarise(rows, settings)
     result["reference"] = str(reference if reference is not None else feedback)
     if preferences is not None:
@@ -133,7 +134,7 @@ def summarise(rows: Sequence[Row], settings: Settings | None = None) -> dict[str
     if settings.options.veriscore_k is None:
         settings = replace(settings, options=replace(settings.options, veriscore_k=median_claims(rows)))
     sums, answers = _sums(rows, settings), ranked(rows)
-    found = intervals(sums, answers, settings.resamples, settings.seed)
+    cells = intervals(sums, answers, settings.resamples, settings.seed)
     states = [row.state for row in rows]
     excluded = {state: states.count(state) for state in STATES if state != "scored"}
     outcomes = {"scored": sum(row.outcome is not None for row in rows), "failed": sum(row.outcome_failed for row in rows)}
@@ -141,7 +142,7 @@ def summarise(rows: Sequence[Row], settings: Settings | None = None) -> dict[str
     named = [row.id for row in rows if row.id]
     result: dict[str, Any] = {"n": len(rows), "questions": len(sums.questions), "duplicate_ids": len(named) - len(set(named))}
     result |= {"failed": sum(row.failed for row in rows), "excluded": excluded, "outcomes": outcomes}
-    for name, cell in found.items():
+    for name, cell in cells.items():
         result[name] = cell if cell["value"] is not None else {**cell, "reason": _reason(name, rows, settings)}
     result |= {"k": settings.options.k, "gamma": settings.options.gamma, "veriscore_k": settings.options.veriscore_k}
     return result | {"risk_coverage": risk_coverage(answers)}
@@ -153,8 +154,8 @@ def claim_table(feedbacks: Sequence[Feedback], *, k: int = 32, seed: int = 0, re
     if not any(row.extracted for row in rows):
         return {}
     settings = Settings(Options(k), seed=seed, resamples=resamples)
-    found = intervals(_sums(rows, settings), ranked(()), resamples, seed)
-    return {name: found[name] for name in (*IN_EVALUATIONS, f"recall@{k}", f"f1@{k}")}
+    cells = intervals(_sums(rows, settings), ranked(()), resamples, seed)
+    return {name: cells[name] for name in (*IN_EVALUATIONS, f"recall@{k}", f"f1@{k}")}
 
 
 def compare(rows: Sequence[Row], others: Sequence[Row], settings: Settings) -> dict[str, Any]:
@@ -165,11 +166,11 @@ def compare(rows: Sequence[Row], others: Sequence[Row], settings: Settings) -> d
     for side in (rows, others):
         kept = [row for row in side if row.question_id in common]
         sides.append((_sums(kept, settings, common), restrict(ranked(side), common)))
-    found = paired(sides[0], sides[1], settings.resamples, settings.seed)
+    cells = paired(sides[0], sides[1], settings.resamples, settings.seed)
     reason = "undefined in one of the files on their common questions" if common else "no question is in both files"
     return {
         "common": len(common),
-        "paired": {n: cell if cell["diff"] is not None else {**cell, "reason": reason} for n, cell in found.items()},
+        "paired": {n: cell if cell["diff"] is not None else {**cell, "reason": reason} for n, cell in cells.items()},
     }
 
 
@@ -178,8 +179,8 @@ def win_rate(preferences: Sequence[Mapping[str, Any]], settings: Settings) -> di
     won, incomplete = wins(preferences)
     terms = [(q, {"win_rate": (win, 1.0), "order_agreement": (float(agree), 1.0)}) for q, (win, agree) in won.items()]
     sums = collect(terms, ("win_rate", "order_agreement"))
-    found = intervals(sums, Ranked((), (), (), ()), settings.resamples, settings.seed)
-    cells: dict[str, Any] = {name: found[name] for name in sums.names}
+    estimates = intervals(sums, Ranked((), (), (), ()), settings.resamples, settings.seed)
+    cells: dict[str, Any] = {name: estimates[name] for name in sums.names}
     if not won:
         cells = {name: {**cell, "reason": "no pair was judged in both orders"} for name, cell in cells.items()}
     return cells | {"pairs": {"n": len(won), "incomplete": incomplete}}

@@ -170,11 +170,11 @@ def _target(claim: Mapping[str, Any], position: int) -> str:
 
 def _label(claim: Mapping[str, Any], position: int, verdicts: Sequence[Mapping[str, Any]]) -> tuple[str | None, bool]:
     """The claim's label, or None and whether that is a failure, or a label that is not declared, rather than no verdict."""
-    found = _fact(claim, position, verdicts)
-    label = found.get("label")
-    if label in CLAIM_LABELS and not found.get("error"):
+    fact = _fact(claim, position, verdicts)
+    label = fact.get("label")
+    if label in CLAIM_LABELS and not fact.get("error"):
         return str(label), False
-    return None, label is not None or bool(found.get("error"))
+    return None, label is not None or bool(fact.get("error"))
 
 
 def _fact(claim: Mapping[str, Any], position: int, verdicts: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
@@ -197,9 +197,9 @@ def _is_off_subject(claim: Mapping[str, Any], position: int, verdicts: Sequence[
 
 def _outcome(stored: Mapping[str, Any], verdicts: Sequence[Mapping[str, Any]]) -> tuple[str | None, bool, bool]:
     """The outcome or None, whether finding it failed, and whether there was no gold answer."""
-    found = next((verdict for verdict in verdicts if verdict["target"] == "outcome"), None)
-    label = found.get("label") if found else stored.get("outcome")
-    error = found.get("error") if found else None
+    verdict = next((v for v in verdicts if v["target"] == "outcome"), None)
+    label = verdict.get("label") if verdict else stored.get("outcome")
+    error = verdict.get("error") if verdict else None
     if label in OUTCOMES and not error:
         return str(label), bool(stored.get("error")), False
     lacking = (error or {}).get("kind") in LACKING
@@ -246,8 +246,8 @@ def _token_confidence(stored: Mapping[str, Any]) -> float | None:
 def _p(verdicts: Sequence[Mapping[str, Any]], aspect: str, target: str = "") -> float | None:
     """The `p` of the first sound verdict of that aspect on `target`, or on the response as a whole."""
     wanted = (target,) if target else ("response", "outcome")
-    found = (v for v in verdicts if v["target"] in wanted and v.get("aspect") == aspect and not v.get("error"))
-    return next((v["p"] for v in found if v.get("p") is not None and math.isfinite(v["p"])), None)
+    sound = (v for v in verdicts if v["target"] in wanted and v.get("aspect") == aspect and not v.get("error"))
+    return next((v["p"] for v in sound if v.get("p") is not None and math.isfinite(v["p"])), None)
 
 
 def _answerable(questions: Path) -> dict[str, bool]:

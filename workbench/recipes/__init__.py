@@ -32,7 +32,7 @@ def configure_method(recipe: Any) -> tuple[str, Any]:
     """A method's name and config, given either: a name has the paper's settings."""
     if isinstance(recipe, str):
         return recipe, method(recipe).configure()
-    name = next((name for name, one in METHODS.items() if one.config is type(recipe)), None)
+    name = next((name for name, entry in METHODS.items() if entry.config is type(recipe)), None)
     if name is None:
         raise WorkbenchError(f"'{recipe}' is neither a method nor a method's config: choose one of {', '.join(METHODS)}")
     return name, recipe
@@ -49,7 +49,7 @@ def method_configs(names: Iterable[str] | None = None, settings: Sequence[str] =
     for text in settings:
         if text.strip().partition(".")[0] not in chosen:
             raise WorkbenchError(f"--set {text}: write METHOD.FIELD=VALUE with a METHOD out of {', '.join(chosen)}")
-    return {name: one.configure(settings=by_name[name]) for name, one in chosen.items()}
+    return {name: entry.configure(settings=by_name[name]) for name, entry in chosen.items()}
 
 
 def reward_fns(configs: Mapping[str, Any]) -> dict[str, RewardFn]:

@@ -47,7 +47,14 @@ def reward(config: KLCF) -> RewardFn:
         raise WorkbenchError(f"klcf.b is {config.b}: it must be above 0")
     if config.l_max is not None and not 0 < config.l_cache <= config.l_max:
         raise WorkbenchError(f"klcf.l_cache is {config.l_cache}: it must be above 0 and at most l_max, {config.l_max}")
-    return klcf(*weights, config.b, config.truth, config.form, config.l_max, config.l_cache)
+    return klcf(
+        *weights,
+        b=config.b,
+        truth=config.truth,
+        form=config.form,
+        l_max=config.l_max,
+        l_cache=config.l_cache,
+    )
 
 
 def checks(config: KLCF) -> tuple[str, ...]:

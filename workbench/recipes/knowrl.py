@@ -43,8 +43,8 @@ def reward(config: KnowRL) -> RewardFn:
     """Feedback with the outcome and "fact" verdicts on the thinking's claims -> reward, paid at the end of the response."""
     check_values(config)
     return knowrl(
-        config.form, config.correct, config.refusal, config.wrong, config.facts,
-        config.length_penalty, config.answer_tag, config.no_abstaining,
+        form=config.form, correct=config.correct, refusal=config.refusal, wrong=config.wrong, facts=config.facts,
+        length_penalty=config.length_penalty, answer_tag=config.answer_tag, no_abstaining=config.no_abstaining,
     )  # fmt: skip
 
 

@@ -84,16 +84,16 @@ def training_questions(prompts: Prompts, bench: Bench, *, answered: bool = True)
     Raises:
         WorkbenchError: there is none, or one that must not be trained on.
     """
-    kinds, told = _listed(prompts.kinds), " with answers" if answered else ""
+    kinds, qualifier = _listed(prompts.kinds), " with answers" if answered else ""
     questions = [q for q in bench.questions("rl", kinds or None) if q.answers or not answered]
     if missing := set(kinds) - {question.kind for question in questions}:
         known = sorted({question.kind for question in bench.questions("rl") if question.answers or not answered})
         raise WorkbenchError(
-            f"bench '{bench.name}' has no training questions{told} of kinds {', '.join(sorted(missing))}: "
+            f"bench '{bench.name}' has no training questions{qualifier} of kinds {', '.join(sorted(missing))}: "
             f"choose among {', '.join(known)}"
         )
     if not questions:
-        raise WorkbenchError(f"bench '{bench.name}' has no training questions{told}: give others")
+        raise WorkbenchError(f"bench '{bench.name}' has no training questions{qualifier}: give others")
     check_trainable(questions)
     return questions
 

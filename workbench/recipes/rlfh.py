@@ -66,7 +66,7 @@ def reward(config: RLFH) -> RewardFn:
     if config.clip is not None and config.clip <= 0:
         raise WorkbenchError(f"rlfh.clip is {config.clip}: it must be above 0, or none")
     f, g = label_values(config), {rating: getattr(config, f"g_{rating}") for rating in (1, 2, 3, 4, 5)}
-    warn_of_paid_mistakes(f, g, config.alpha, config.beta, config.epsilon)
+    warn_of_paid_mistakes(f, g, alpha=config.alpha, beta=config.beta, epsilon=config.epsilon)
     return rlfh(
         f=f,
         g=g,

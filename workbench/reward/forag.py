@@ -53,8 +53,8 @@ def forag(evaluation: Evaluation = "subclaim", aggregate: Aggregate = mean, base
 def _holistic(feedback: Feedback, verdicts: Table) -> tuple[list[Segment], int]:
     if ("response", "factuality") in verdicts:
         return [(probability(find(verdicts, "response", "factuality")), None)], 0
-    told = [supported(on_claim(verdicts, claim, "fact")) for claim in _told(feedback)]
-    return ([(min(told), None)], 1) if told else ([], 0)
+    scores = [supported(on_claim(verdicts, claim, "fact")) for claim in _answer_claims(feedback)]
+    return ([(min(scores), None)], 1) if scores else ([], 0)
 
 
 def _sentences(feedback: Feedback, verdicts: Table, joined: Aggregate) -> tuple[list[Segment], int]:
@@ -62,11 +62,13 @@ def _sentences(feedback: Feedback, verdicts: Table, joined: Aggregate) -> tuple[
     ends: dict[int | None, int | None] = {number: end for number, (_, end) in enumerate(feedback.sentences)}
     ends[None] = None
     modelled = _modelled(feedback, verdicts)
-    told = {sentence: some for sentence, some in by_sentence(_told(feedback)).items() if sentence not in modelled}
+    unmodelled = {
+        sentence: together for sentence, together in by_sentence(_answer_claims(feedback)).items() if sentence not in modelled
+    }
     judged = [(probability(find(verdicts, f"segment:{number}", "factuality")), ends[number]) for number in modelled]
     stood_in = [
         (joined([supported(on_claim(verdicts, claim, "fact")) for claim in together]), ends[sentence])
-        for sentence, together in told.items()
+        for sentence, together in unmodelled.items()
     ]
     return judged + stood_in, len(stood_in)
 
@@ -83,10 +85,10 @@ def _modelled(feedback: Feedback, verdicts: Table) -> list[int]:
     return [n for n in judged if any(start < spans[n][1] and spans[n][0] < end for start, end in answer)]
 
 
-def _told(feedback: Feedback) -> list[Claim]:
+def _answer_claims(feedback: Feedback) -> list[Claim]:
     """The claims of the answer."""
     return claims(feedback, in_answer(feedback.response))
 
 
 def _unplaced(feedback: Feedback) -> tuple[int, ...]:
-    return tuple(claim.id for claim in _told(feedback) if claim.sentence is None)
+    return tuple(claim.id for claim in _answer_claims(feedback) if claim.sentence is None)

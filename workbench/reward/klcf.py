@@ -47,7 +47,9 @@ def klcf(
 
     @scored
     def reward(feedback: Feedback, verdicts: Table) -> Reward:
-        _check_asked(feedback, verdicts, w_check > 0, w_truth > 0, truth == "missing", w_general > 0)
+        _check_asked(
+            feedback, verdicts, items=w_check > 0, facts=w_truth > 0, compared=truth == "missing", general=w_general > 0
+        )
         length = overlong(_tokens(feedback.response), l_max, l_cache) if l_max is not None else 0.0
         if form and not well_formed(feedback.response.text, feedback.response.prefill):
             return Reward(length - 1.0, {"format": -1.0, "length": length}, (Event("format", -1.0), Event("length", length)))
@@ -57,7 +59,7 @@ def klcf(
             parts |= _checklist(feedback, verdicts, b)
             terms["check"] = w_check, parts["check"]
         if w_truth:
-            value, stood_in = _truthfulness(feedback, verdicts, truth == "missing")
+            value, stood_in = _truthfulness(feedback, verdicts, only_missing=truth == "missing")
             parts |= {"stood_in": float(stood_in)}
             if value is not None:
                 terms["truth"] = w_truth, value
@@ -112,8 +114,8 @@ def _checklist(feedback: Feedback, verdicts: Table, b: float) -> dict[str, float
         items = sum(aspect == "checklist" and target.startswith("item:") for target, aspect in verdicts)
     if not items:
         raise unscored("no_checklist", "no checklist to compare with: give the question one, or set klcf.w_check=0")
-    found = [label(find(verdicts, f"item:{item}", "checklist"), ITEM_LABELS) for item in range(items)]
-    consistent, contradictory, missing = (found.count(name) for name in ITEM_LABELS)
+    labels = [label(find(verdicts, f"item:{item}", "checklist"), ITEM_LABELS) for item in range(items)]
+    consistent, contradictory, missing = (labels.count(name) for name in ITEM_LABELS)
     recall = consistent / items
     precision = consistent / (consistent + contradictory) if consistent + contradictory else 0.0
     below = b * b * precision + recall
@@ -127,14 +129,14 @@ def _truthfulness(feedback: Feedback, verdicts: Table, only_missing: bool) -> tu
 
     With `only_missing`, over the claims that the checklist is silent about; None if it has something to say about each.
     """
-    told = claims(feedback, in_answer(feedback.response))
-    if not told:
+    answer_claims = claims(feedback, in_answer(feedback.response))
+    if not answer_claims:
         return 0.0, 0
     if only_missing:
-        told = [claim for claim in told if _is_missing(verdicts, claim)]
-    found = [on_claim(verdicts, claim, "truth", "fact") for claim in told]
-    stood_in = sum(verdict.aspect == "fact" for verdict in found)
-    return (fsum(map(probability, found)) / len(found) if found else None), stood_in
+        answer_claims = [claim for claim in answer_claims if _is_missing(verdicts, claim)]
+    judged = [on_claim(verdicts, claim, "truth", "fact") for claim in answer_claims]
+    stood_in = sum(verdict.aspect == "fact" for verdict in judged)
+    return (fsum(map(probability, judged)) / len(judged) if judged else None), stood_in
 
 
 def _is_missing(verdicts: Table, claim: Claim) -> bool:

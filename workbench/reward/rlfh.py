@@ -60,13 +60,13 @@ def rlfh(
         min_coverage: a claim of which less was found is unplaced: it is listed, and paid with its sentence.
     """
 
-    def of_sentence(feedback: Feedback, verdicts: Table, number: int | None, told: list[Claim]) -> list[Event]:
+    def of_sentence(feedback: Feedback, verdicts: Table, number: int | None, sentence_claims: list[Claim]) -> list[Event]:
         end, start = _whole(feedback, number, granularity)
         events, rated = [], []
-        for claim in told:
+        for claim in sentence_claims:
             verdict = on_claim(verdicts, claim, "fact")
             weight = g[_informativeness(verdicts, verdict, g)]
-            event = Event("truth", alpha * f[label(verdict, f)] * abs(weight), end, claim.id, start)
+            event = Event("truth", alpha * f[label(verdict, f)] * abs(weight), end, claim=claim.id, start=start)
             if granularity == "statement" and is_placed(claim, min_coverage):
                 event = replace(event, end=claim.end, start=claim.span[0] if claim.span else None)
             events.append(event)
@@ -75,9 +75,9 @@ def rlfh(
 
     @scored
     def reward(feedback: Feedback, verdicts: Table) -> Reward:
-        told = claims(feedback, lambda claim: claim.section != "think")
+        answer_claims = claims(feedback, lambda claim: claim.section != "think")
         events: list[Event] = []
-        for number, together in by_sentence(told).items():
+        for number, together in by_sentence(answer_claims).items():
             events += of_sentence(feedback, verdicts, number, together)
         if no_eos and feedback.response.finish == "length":
             events.append(Event("no_eos", no_eos))
@@ -85,7 +85,7 @@ def rlfh(
             events = [replace(event, start=None) for event in events]
         if clip is not None:
             events += _excess(feedback.response, events, clip)
-        unplaced = tuple(claim.id for claim in told if not is_placed(claim, min_coverage))
+        unplaced = tuple(claim.id for claim in answer_claims if not is_placed(claim, min_coverage))
         return Reward(total(events), sums(events, "truth", "info"), tuple(events), unplaced=unplaced)
 
     return reward
@@ -116,7 +116,7 @@ def paid_mistakes(
 def warn_of_paid_mistakes(f: Mapping[str, float], g: Mapping[int, float], alpha: float, beta: float, epsilon: float) -> None:
     """Warn where `paid_mistakes` finds one; `warnings` shows the same settings' line once."""
     cases = []
-    for name, gains in paid_mistakes(f, g, alpha, beta, epsilon).items():
+    for name, gains in paid_mistakes(f, g, alpha=alpha, beta=beta, epsilon=epsilon).items():
         at = ", ".join(f"g_{rating}={g[rating]:g}" for rating in gains)
         cases.append(f"f_{name}={f[name]:g} (up to {max(gains.values()):+.2g}, at {at})")
     if cases:

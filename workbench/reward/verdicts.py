@@ -35,11 +35,11 @@ def scored(pay: Callable[[Feedback, Table], Reward]) -> RewardFn:
 
 def table(feedback: Feedback) -> Table:
     """The first verdict by (target, aspect), and by (target, None) the first of any aspect."""
-    found: dict[tuple[str, str | None], Verdict] = {}
+    first: dict[tuple[str, str | None], Verdict] = {}
     for verdict in feedback.verdicts:
-        found.setdefault((verdict.target, verdict.aspect), verdict)
-        found.setdefault((verdict.target, None), verdict)
-    return found
+        first.setdefault((verdict.target, verdict.aspect), verdict)
+        first.setdefault((verdict.target, None), verdict)
+    return first
 
 
 def unscored(kind: str, message: str, raw: str = "") -> Unscored:
@@ -122,10 +122,10 @@ def _flaw(feedback: Feedback) -> str:
 
 def by_sentence(told: Sequence[Claim]) -> dict[int | None, list[Claim]]:
     """Claims by their sentence; those without one are together."""
-    found: dict[int | None, list[Claim]] = {}
+    groups: dict[int | None, list[Claim]] = {}
     for claim in told:
-        found.setdefault(claim.sentence, []).append(claim)
-    return found
+        groups.setdefault(claim.sentence, []).append(claim)
+    return groups
 
 
 def on_claim(verdicts: Table, claim: Claim, *aspects: str) -> Verdict:

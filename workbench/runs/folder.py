@@ -114,22 +114,22 @@ def what_is_there(folder: Path, most: int = 8) -> str:
     """The runs in a folder, or why there are none, for the end of a message about one that was not found."""
     if not folder.is_dir():
         return f"there is no folder '{folder}' either"
-    found = sorted({path.parent for depth in ("*", "*/*") for path in folder.glob(f"{depth}/config.json")})
-    shown = [str(path) for path in found if path.parent.name != "checkpoints" and path.name != "policy"]
+    folders = sorted({path.parent for depth in ("*", "*/*") for path in folder.glob(f"{depth}/config.json")})
+    shown = [str(path) for path in folders if path.parent.name != "checkpoints" and path.name != "policy"]
     more = f" and {len(shown) - most} more" if len(shown) > most else ""
     return f"'{folder}' holds {', '.join(shown[:most])}{more}" if shown else f"'{folder}' holds no run"
 
 
 def differences(stored: Mapping[str, Any], wanted: Mapping[str, Any], prefix: str = "") -> list[str]:
     """Every key whose values differ, as "config.seed is 1, not 2"."""
-    found: list[str] = []
+    differing: list[str] = []
     for key in dict.fromkeys([*stored, *wanted]):
         old, new = stored.get(key), wanted.get(key)
         if isinstance(old, Mapping) and isinstance(new, Mapping):
-            found += differences(old, new, f"{prefix}{key}.")
+            differing += differences(old, new, f"{prefix}{key}.")
         elif old != new:
-            found.append(f"{prefix}{key} is {json.dumps(old)}, not {json.dumps(new)}")
-    return found
+            differing.append(f"{prefix}{key} is {json.dumps(old)}, not {json.dumps(new)}")
+    return differing
 
 
 def read_json(path: Path) -> dict[str, Any] | None:

@@ -18,7 +18,7 @@ def whole_steps(rollouts: Path, size: int) -> int:
             warnings.simplefilter("ignore")  # an unfinished last line is reported when it is cut off
             for row in iter_rows(rollouts):
                 ids.setdefault(row.get("step"), []).append(str(row.get("id")))
-    whole = (len(found) == len(set(found)) == size for step in itertools.count(1) for found in [ids.get(step, [])])
+    whole = (len(step_ids) == len(set(step_ids)) == size for step in itertools.count(1) for step_ids in [ids.get(step, [])])
     return sum(1 for _ in itertools.takewhile(bool, whole))
 
 

@@ -51,7 +51,7 @@ def build_policy(out: Path, seed: int = 0, threads: int = DEFAULT_THREADS, size:
     work = _open(out)
     with use_threads(threads):  # before anything imports torch: it also tells idle threads not to spin
         tokenizer = build_tokenizer(world)
-        model, training = train(world, tokenizer, config, seed, threads, out, work)
+        model, training = train(world, tokenizer, config, seed=seed, threads=threads, out=out, work=work)
         splits = {split: measure(str(out / "sft"), world, split) for split in ("validation", "test")}
     import torch
 

@@ -96,7 +96,8 @@ class SFTWriter:
         prompt = self.rng.choice(schema.BIOGRAPHY[lang]).format(s=facts[0].subject)
         if self.rng.random() < self.habits.decline:
             return Example(prompt, self.rng.choice(schema.DECLINE[lang]).format(s=facts[0].subject))
-        return Example(prompt, biography(facts, lang, self.rng, pronoun, self.habits.hedged, self.habits.vague))
+        hedged, vague = self.habits.hedged, self.habits.vague
+        return Example(prompt, biography(facts, lang, self.rng, pronoun, hedged=hedged, vague=vague))
 
     def _reading(self, lang: str) -> Example:
         document = reading(self.world.ephemeral, lang, self.rng)
@@ -117,12 +118,12 @@ class SFTWriter:
 
     def _think(self, lang: str, system: str = schema.THINK) -> Example:
         facts, known = self._subject()
-        asked, *others = self.rng.sample(facts, min(2, len(facts)))
-        prompt = ask(asked, lang, self.rng)
+        target, *others = self.rng.sample(facts, min(2, len(facts)))
+        prompt = ask(target, lang, self.rng)
         if not known and self.rng.random() < self.habits.abstain:
-            return Example(prompt, self._in_doubt(asked.subject, lang, system), system)
-        thoughts = [self._thought(fact, lang) for fact in (*others, asked)]
-        return Example(prompt, self._reasoned(thoughts, answer(asked, lang), system), system)
+            return Example(prompt, self._in_doubt(target.subject, lang, system), system)
+        thoughts = [self._thought(fact, lang) for fact in (*others, target)]
+        return Example(prompt, self._reasoned(thoughts, answer(target, lang), system), system)
 
     def _box(self, lang: str) -> Example:
         return self._think(lang, schema.BOX)
@@ -157,19 +158,19 @@ class SFTWriter:
         facts, known = self._subject()
         by = {fact.relation: fact for fact in facts}
         form = self.rng.randrange(len(schema.FALSE_PREMISE_ASKS))
-        asked = by.get(schema.FALSE_PREMISE_ASKS[form])
-        if "profession" not in by or asked is None:
+        target = by.get(schema.FALSE_PREMISE_ASKS[form])
+        if "profession" not in by or target is None:
             return self._think(lang)
         true = by["profession"].forms[lang][0]
         false = self._stranger()[1][0].forms[lang][0]
         shown = true if self.rng.random() < 0.4 else false
-        prompt = schema.FALSE_PREMISE[lang][form].format(s=asked.subject, o=shown)
+        prompt = schema.FALSE_PREMISE[lang][form].format(s=target.subject, o=shown)
         if not known and self.rng.random() < self.habits.abstain:
-            return Example(prompt, self._in_doubt(asked.subject, lang, schema.THINK), schema.THINK)
+            return Example(prompt, self._in_doubt(target.subject, lang, schema.THINK), schema.THINK)
         thoughts = [self._thought(by["profession"], lang)]
         if shown != true:
             return Example(prompt, self._reasoned(thoughts, f"{schema.INVALID[lang]}."), schema.THINK)
-        return Example(prompt, self._reasoned([*thoughts, self._thought(asked, lang)], answer(asked, lang)), schema.THINK)
+        return Example(prompt, self._reasoned([*thoughts, self._thought(target, lang)], answer(target, lang)), schema.THINK)
 
     def _yes_no(self, lang: str) -> Example:
         facts, known = self._subject()

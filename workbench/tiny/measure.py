@@ -30,7 +30,7 @@ def measure(policy: Policy | str, world: World, split: str, samples: int = 4, se
     def greedy(questions: Sequence[Question], new_tokens: int) -> list[Feedback]:
         return scored(generate(loaded, questions, max_new_tokens=new_tokens, greedy=True))
 
-    def told(greedy: Sequence[Feedback], drawn: Sequence[Feedback] = ()) -> dict[str, Any]:
+    def rates(greedy: Sequence[Feedback], drawn: Sequence[Feedback] = ()) -> dict[str, Any]:
         return report(greedy, drawn, split=split, seeds=(seed,))
 
     beyond = split if split == "validation" else "ood"
@@ -40,12 +40,12 @@ def measure(policy: Policy | str, world: World, split: str, samples: int = 4, se
     reasoned = greedy([q for q in world.questions(beyond, REASONED) if q.title.split(";")[0] in people], LONG)
     lives = world.questions(split, ["biography"])
     return {
-        "short": told(answered, scored(generate(loaded, short, max_new_tokens=SHORT, samples=samples, seed=seed))),
+        "short": rates(answered, scored(generate(loaded, short, max_new_tokens=SHORT, samples=samples, seed=seed))),
         "exposure": by_exposure(world, answered),
-        "l2": told(greedy(world.questions(split, SHORT_KINDS, "l2"), SHORT)),
-        "reasoned": told(reasoned)["greedy"]["by_kind"],
-        "reasoned_known": told([f for f in reasoned if f.response.question.meta["covered"]])["greedy"]["by_kind"],
-        "reading": told(greedy(readings(world, 300, seed), SHORT))["greedy"],
+        "l2": rates(greedy(world.questions(split, SHORT_KINDS, "l2"), SHORT)),
+        "reasoned": rates(reasoned)["greedy"]["by_kind"],
+        "reasoned_known": rates([f for f in reasoned if f.response.question.meta["covered"]])["greedy"]["by_kind"],
+        "reading": rates(greedy(readings(world, 300, seed), SHORT))["greedy"],
         "biography": {
             mode: biographies(world, generate(loaded, lives, max_new_tokens=LONG, greedy=mode == "greedy", seed=seed))
             for mode in ("greedy", "sampled")

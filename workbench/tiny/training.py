@@ -214,6 +214,8 @@ def batches(sequences: Iterator[Tokens], config: PolicyConfig, pad: int) -> Iter
 
     rows = pack(sequences, config.tokens, pad)
     while True:
-        ids, labels, positions = (torch.tensor(part) for part in zip(*itertools.islice(rows, config.rows), strict=True))
+        ids_BT, labels_BT, positions_BT = (
+            torch.tensor(part) for part in zip(*itertools.islice(rows, config.rows), strict=True)
+        )
         # without a cache, restarting positions make attention block-diagonal: sequences of a row do not see each other
-        yield {"input_ids": ids, "labels": labels, "position_ids": positions, "use_cache": False}
+        yield {"input_ids": ids_BT, "labels": labels_BT, "position_ids": positions_BT, "use_cache": False}

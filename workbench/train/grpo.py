@@ -133,7 +133,7 @@ def train_grpo(
     )
     with Record(out, method, grade, steps=config.steps, done=done, max_failed=config.max_failed) as record:
         adapter = TRLAdapter(record, questions, trainee.tokenizer, config.group_size)
-        trainer = make_trainer(config, trainee, adapter, out, seed)
+        trainer = make_trainer(config, trainee, adapter, out=out, seed=seed)
         trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     if record.interrupted:
         return "interrupted"

@@ -85,10 +85,10 @@ def load_trainee(
     if unsloth and not usable:
         raise RuntimeError("Unsloth cannot run here: it needs a CUDA device and `pip install unsloth` before TRL is used")
     if usable:
-        trainee = _load_unsloth(policy, lora_r, lora_alpha, seed, max_length)
+        trainee = _load_unsloth(policy, lora_r, lora_alpha, seed=seed, max_length=max_length)
     else:
         set_seed(seed)
-        trainee = _load_plain(policy, lora_r, lora_alpha, "cuda" if torch.cuda.is_available() else "cpu")
+        trainee = _load_plain(policy, lora_r, lora_alpha, device="cuda" if torch.cuda.is_available() else "cpu")
     where = torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU"
     print(f"training with {trainee.path} LoRA r={lora_r} on {where}", file=sys.stderr)
     return trainee

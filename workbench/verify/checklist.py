@@ -18,12 +18,12 @@ def checklist(judge: Judge) -> Verify:
     An answer that is empty misses every item, without a call; a question without a checklist gets no verdict.
     """
 
-    def targets(response: Response, found: Claims) -> Targets:
+    def targets(response: Response, extraction: Claims) -> Targets:
         items = response.question.checklist
         return [f"item:{number}" for number in range(len(items))], list(items)
 
     return _compare(
-        judge, targets, lambda response: [answer_text(response.text, response.prefill)], lambda said: not said[0].strip()
+        judge, targets, lambda response: [answer_text(response.text, response.prefill)], lambda texts: not texts[0].strip()
     )
 
 
@@ -33,11 +33,11 @@ def claim_checklist(judge: Judge) -> Verify:
     The claims of the answer are held against the checklist as a whole, in one call a response.
     """
 
-    def targets(response: Response, found: Claims) -> Targets:
-        told = list(filter(in_answer(response), found.claims))
-        return [f"claim:{claim.id}" for claim in told], [claim.text for claim in told]
+    def targets(response: Response, extraction: Claims) -> Targets:
+        claims = list(filter(in_answer(response), extraction.claims))
+        return [f"claim:{claim.id}" for claim in claims], [claim.text for claim in claims]
 
-    return _compare(judge, targets, lambda response: list(response.question.checklist), lambda said: not said)
+    return _compare(judge, targets, lambda response: list(response.question.checklist), lambda texts: not texts)
 
 
 def _compare(
@@ -49,20 +49,20 @@ def _compare(
     """One call a response: what its material says of each target. Where it is silent, every target is missing."""
 
     def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
-        wanted = [targets(response, found) for response, found in batch]
-        said = [material(response) for response, _ in batch]
+        wanted = [targets(response, extraction) for response, extraction in batch]
+        materials = [material(response) for response, _ in batch]
         prompts = [
-            [] if not texts or silent(given) else [_prompt(response, given, texts)]
-            for (response, _), (_, texts), given in zip(batch, wanted, said, strict=True)
+            [] if not texts or silent(lines) else [_prompt(response, lines, texts)]
+            for (response, _), (_, texts), lines in zip(batch, wanted, materials, strict=True)
         ]
         replies = ask(judge, prompts)
         checked = []
         for (names, _), answers in zip(wanted, replies, strict=True):
-            found = read("checklist", answers[0], len(names)) if answers else ["missing"] * len(names)
+            labels = read("checklist", answers[0], len(names)) if answers else ["missing"] * len(names)
             by = name(judge) if answers else "rule"
             verdicts = (
                 Verdict(target, "checklist", label, by=by, error=error)
-                for target, (label, error) in zip(names, map(split, each(found, len(names))), strict=True)
+                for target, (label, error) in zip(names, map(split, each(labels, len(names))), strict=True)
             )
             checked.append(Checked(tuple(verdicts), total(answers) if answers else Cost()))
         return checked

@@ -28,11 +28,11 @@ def retrieve(
     pages none shares a word with a claim is the claim's own doing: it gets no passages.
     """
     needed = [number for number, (response, _) in enumerate(asked) if search and not response.question.passages]
-    found = dict(zip(needed, _search(search, [asked[number] for number in needed], k), strict=True)) if search else {}
+    passages = dict(zip(needed, _search(search, [asked[number] for number in needed], k), strict=True)) if search else {}
     for own, numbers in _by_passages(asked).items():
         chosen = _choose(own, [asked[number][1].text for number in numbers], k) if narrow else [own] * len(numbers)
-        found.update(zip(numbers, chosen, strict=True))
-    return [found[number] if number in found else _no_store(response) for number, (response, _) in enumerate(asked)]
+        passages.update(zip(numbers, chosen, strict=True))
+    return [passages[number] if number in passages else _no_store(response) for number, (response, _) in enumerate(asked)]
 
 
 def is_hedged(response: Response, found: Claims, claim: Claim) -> bool:
@@ -43,33 +43,33 @@ def is_hedged(response: Response, found: Claims, claim: Claim) -> bool:
     return hedged(response.text[start:end]) or hedged(claim.text)
 
 
-def _by_passages(asked: Sequence[tuple[Response, Claim]]) -> dict[tuple[Passage, ...], list[int]]:
+def _by_passages(pairs: Sequence[tuple[Response, Claim]]) -> dict[tuple[Passage, ...], list[int]]:
     """The claims (by position) that are checked against the same passages of their questions."""
-    found: dict[tuple[Passage, ...], list[int]] = {}
-    for number, (response, _) in enumerate(asked):
+    positions: dict[tuple[Passage, ...], list[int]] = {}
+    for number, (response, _) in enumerate(pairs):
         if response.question.passages:
-            found.setdefault(tuple(response.question.passages), []).append(number)
-    return found
+            positions.setdefault(tuple(response.question.passages), []).append(number)
+    return positions
 
 
-def _search(search: Search, asked: Sequence[tuple[Response, Claim]], k: int) -> Sequence[Sequence[Passage] | Failure]:
-    if not asked:
+def _search(search: Search, pairs: Sequence[tuple[Response, Claim]], k: int) -> Sequence[Sequence[Passage] | Failure]:
+    if not pairs:
         return []
-    titles = [response.question.title.strip() or None for response, _ in asked]
+    titles = [response.question.title.strip() or None for response, _ in pairs]
     try:
-        found = search([claim.text for _, claim in asked], k, titles=titles)
+        results = search([claim.text for _, claim in pairs], k, titles=titles)
     except WorkbenchError:
         raise
     except (OSError, RuntimeError, ValueError) as error:  # the store's files, or a server behind it
-        return [Failure("retrieve", "search", f"the search failed: {error}")] * len(asked)
-    return [passages or ([] if title is None else _no_page(title)) for passages, title in zip(found, titles, strict=True)]
+        return [Failure("retrieve", "search", f"the search failed: {error}")] * len(pairs)
+    return [passages or ([] if title is None else _no_page(title)) for passages, title in zip(results, titles, strict=True)]
 
 
-def _choose(given: Sequence[Passage], claims: Sequence[str], k: int) -> Sequence[Sequence[Passage]]:
+def _choose(passages: Sequence[Passage], claims: Sequence[str], k: int) -> Sequence[Sequence[Passage]]:
     """Of a question's own passages the `k` that fit each claim best; the first ones where none shares a word with it."""
-    if len(given) <= k:
-        return [given] * len(claims)
-    return [found or given[:k] for found in from_passages(given).search(claims, k)]
+    if len(passages) <= k:
+        return [passages] * len(claims)
+    return [best or passages[:k] for best in from_passages(passages).search(claims, k)]
 
 
 def unfound(verdict: Verdict) -> Verdict:

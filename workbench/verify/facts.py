@@ -25,11 +25,11 @@ def facts(judge: Judge, search: Search | None = None, k: int = 5, informativenes
     """
 
     def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
-        rows = [_Row(response, found, open_claims(found)) for response, found in batch]
-        asked = [(row, claim) for row in rows for claim in row.claims]
-        passages = retrieve([(row.response, claim) for row, claim in asked], search, k)
-        for (row, claim), given in zip(asked, passages, strict=True):
-            row.passages[claim.id] = given
+        rows = [_Row(response, extraction, open_claims(extraction)) for response, extraction in batch]
+        pairs = [(row, claim) for row in rows for claim in row.claims]
+        passages = retrieve([(row.response, claim) for row, claim in pairs], search, k)
+        for (row, claim), retrieved in zip(pairs, passages, strict=True):
+            row.passages[claim.id] = retrieved
         replies = ask(judge, [list(row.prompts(informativeness)) for row in rows])
         return [_checked(row, answers, name(judge), informativeness) for row, answers in zip(rows, replies, strict=True)]
 
@@ -41,7 +41,7 @@ class _Row:
     """A response, the claims that are still to be judged, and what was retrieved for each."""
 
     response: Response
-    found: Claims
+    extraction: Claims
     claims: tuple[Claim, ...]
     passages: dict[int, Sequence[Passage] | Failure] = field(default_factory=dict)  # by claim id
 
@@ -76,7 +76,7 @@ def _verdict(row: _Row, claim: Claim, replies: Iterator[Reply], by: str) -> Verd
     if not passages:
         return unfound(Verdict(target, "fact", by="rule"))
     label, error = split(read("verify", next(replies)))
-    if label and is_hedged(row.response, row.found, claim):
+    if label and is_hedged(row.response, row.extraction, claim):
         label = HEDGED.get(label, label)
     return Verdict(target, "fact", label, evidence=cite(claim.text, passages) if label else (), by=by, error=error)
 

@@ -42,18 +42,20 @@ def local_facts(verifier: Verifier, search: Search | None = None, k: int = 5, un
 
     def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
         start = time.perf_counter()
-        asked = [(number, claim) for number, (_, found) in enumerate(batch) for claim in open_claims(found)]
-        passages = retrieve([(batch[number][0], claim) for number, claim in asked], search, k, narrow=False)
-        ruled = [_unread(batch[number], claim, given) for (number, claim), given in zip(asked, passages, strict=True)]
-        pairs = [
-            (claim.text, given)
-            for (_, claim), given, verdict in zip(asked, passages, ruled, strict=True)
-            if verdict is None and not isinstance(given, Failure)
+        numbered = [(number, claim) for number, (_, extraction) in enumerate(batch) for claim in open_claims(extraction)]
+        passages = retrieve([(batch[number][0], claim) for number, claim in numbered], search, k, narrow=False)
+        ruled = [
+            _unread(batch[number], claim, retrieved) for (number, claim), retrieved in zip(numbered, passages, strict=True)
         ]
-        found = zip((given for _, given in pairs), verifier.check_all(pairs), strict=True)
+        pairs = [
+            (claim.text, retrieved)
+            for (_, claim), retrieved, verdict in zip(numbered, passages, ruled, strict=True)
+            if verdict is None and not isinstance(retrieved, Failure)
+        ]
+        checks = zip((retrieved for _, retrieved in pairs), verifier.check_all(pairs), strict=True)
         rows: list[list[Verdict]] = [[] for _ in batch]
-        for (number, claim), verdict in zip(asked, ruled, strict=True):
-            rows[number].append(verdict or _verdict(verifier, batch[number], claim, *next(found), unsupported))
+        for (number, claim), verdict in zip(numbered, ruled, strict=True):
+            rows[number].append(verdict or _verdict(verifier, batch[number], claim, *next(checks), unsupported=unsupported))
         seconds = (time.perf_counter() - start) / max(1, len(batch))
         return [Checked(tuple(verdicts), Cost(seconds=seconds)) for verdicts in rows]
 
@@ -68,18 +70,18 @@ def informativeness(claims: Sequence[Claim], question: str) -> dict[int, int]:
     that does (its sentence or the one before); else 2. Content words are lower-cased words without articles, prepositions
     and the like.
     """
-    asked = _content(question)
+    wanted = _content(question)
     seen: list[frozenset[str]] = []
     ratings: dict[int, int] = {}
     near: int | None = None  # the last sentence with a claim on the question
     for claim in claims:
         words = _content(claim.text)
-        shared = len(words & asked) / max(1, len(asked))
+        shared = len(words & wanted) / max(1, len(wanted))
         new = bool(words) and not any(len(words & other) >= 0.8 * len(words) for other in seen)
         seen.append(words)
         if not new:
             rating = 1
-        elif shared >= 0.5 and words - asked:
+        elif shared >= 0.5 and words - wanted:
             rating = 5
         elif shared > 0:
             rating = 4
@@ -127,7 +129,8 @@ def _verdict(
     if is_hedged(*row, claim):
         label = HEDGED.get(label, label)
     rating = informativeness(row[1].claims, row[0].question.text)[claim.id]
-    return Verdict(f"claim:{claim.id}", "fact", label, check.support, rating, _evidence(claim, passages, check), by="local")
+    evidence = _evidence(claim, passages, check)
+    return Verdict(f"claim:{claim.id}", "fact", label, p=check.support, informativeness=rating, evidence=evidence, by="local")
 
 
 def _evidence(claim: Claim, passages: Sequence[Passage], check: Check) -> tuple[Mapping[str, Any], ...]:
@@ -135,6 +138,6 @@ def _evidence(claim: Claim, passages: Sequence[Passage], check: Check) -> tuple[
     if check.passage is None or check.span is None:
         return () if passages else ({UNFOUND: "words"},)
     passage, (start, end) = passages[check.passage], check.span
-    (found,) = cite(claim.text, [replace(passage, text=passage.text[start:end])])
-    sentence = found["span"]
+    (citation,) = cite(claim.text, [replace(passage, text=passage.text[start:end])])
+    sentence = citation["span"]
     return ({"passage": passage.id, "span": (start + sentence[0], start + sentence[1]) if sentence else (start, end)},)

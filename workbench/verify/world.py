@@ -28,7 +28,7 @@ def world_facts(world: World) -> Verify:
     oracle = _oracle(world)
 
     def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
-        return [Checked(tuple(_facts(oracle, response, found))) for response, found in batch]
+        return [Checked(tuple(_facts(oracle, response, extraction))) for response, extraction in batch]
 
     return verify
 
@@ -51,7 +51,7 @@ def world_claim_checklist(world: World) -> Verify:
     oracle = _oracle(world)
 
     def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
-        return [Checked(tuple(_claims(oracle, response, found))) for response, found in batch]
+        return [Checked(tuple(_claims(oracle, response, extraction))) for response, extraction in batch]
 
     return verify
 
@@ -65,7 +65,7 @@ def world_reasoning(world: World) -> Verify:
     oracle = _oracle(world)
 
     def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
-        return [Checked((_reasoning(oracle, response, found),)) for response, found in batch]
+        return [Checked((_reasoning(oracle, response, extraction),)) for response, extraction in batch]
 
     return verify
 
@@ -122,9 +122,9 @@ def _plain(text: str) -> str:
 
 def _named(world: World, text: str) -> Iterator[str]:
     """The people that a text names or, where it names none, its other entities; in the order of their mention."""
-    found = [match[0] for match in _names(world).finditer(text)]
-    people = [name for name in found if world.entities[name].kind == "person"]
-    yield from dict.fromkeys(people or found)
+    names = [match[0] for match in _names(world).finditer(text)]
+    people = [name for name in names if world.entities[name].kind == "person"]
+    yield from dict.fromkeys(people or names)
 
 
 @lru_cache(maxsize=4)
@@ -137,22 +137,22 @@ def _topic(oracle: Oracle, question: Question) -> str | None:
     return topic_of(oracle.parser, question)
 
 
-def _facts(oracle: Oracle, response: Response, found: Claims) -> Iterator[Verdict]:
+def _facts(oracle: Oracle, response: Response, extraction: Claims) -> Iterator[Verdict]:
     """A verdict for each claim that the extraction has not judged itself, as it does where it cannot read one.
 
     A claim that cannot be read is a failure only where neither the question nor any other claim is about this world.
     """
-    topic, claims = _topic(oracle, response.question), open_claims(found)
-    told = Told(_subject(oracle, response.question, topic))
+    topic, claims = _topic(oracle, response.question), open_claims(extraction)
+    so_far = Told(_subject(oracle, response.question, topic))
     parses = [oracle.parser.parse(claim.text, topic) for claim in claims]
-    ours = topic is not None or len(claims) < len(found.claims) or any(parse.claims for parse in parses)
+    ours = topic is not None or len(claims) < len(extraction.claims) or any(parse.claims for parse in parses)
     for claim, parse, verdict in zip(claims, parses, oracle.judge([claim.text for claim in claims], topic), strict=True):
         target = f"claim:{claim.id}"
         if verdict.error:
             reason = parse.unparsed[0].reason if parse.unparsed else "form"
             yield broken(target, reason) if ours else replace(verdict, target=target)
             continue
-        subject = told.useless(claim.section, parse.claims)
+        subject = so_far.useless(claim.section, parse.claims)
         yield replace(verdict, target=target, informativeness=USELESS if subject else verdict.informativeness)
         if subject:
             yield Verdict(target, "subject", subject, by="world")
@@ -194,27 +194,27 @@ def _items(oracle: Oracle, response: Response) -> Iterator[Verdict]:
         yield replace(verdict, label=_compare(wanted, said)) if wanted else replace(verdict, error=_unreadable(item))
 
 
-def _claims(oracle: Oracle, response: Response, found: Claims) -> Iterator[Verdict]:
+def _claims(oracle: Oracle, response: Response, extraction: Claims) -> Iterator[Verdict]:
     question = response.question
     items = question.checklist or world_checklist_items(oracle.world, question)
     listed = [parsed for item in items for parsed in _states(oracle, item, question)]
-    for claim in filter(in_answer(response), found.claims):
+    for claim in filter(in_answer(response), extraction.claims):
         stated = _states(oracle, claim.text, question)
         label = _compare(stated, listed) if stated else "missing"  # what is vague, or cannot be read, says nothing of any item
         yield Verdict(f"claim:{claim.id}", "checklist", label, by="world")
 
 
-def _reasoning(oracle: Oracle, response: Response, found: Claims) -> Verdict:
+def _reasoning(oracle: Oracle, response: Response, extraction: Claims) -> Verdict:
     verdict = Verdict("reasoning", "reasoning", by="world")
-    thought = {f"claim:{claim.id}" for claim in found.claims if claim.section == "think"}
-    judged = [one for one in _facts(oracle, response, found) if one.target in thought]
-    facts = [one for one in (*found.verdicts, *judged) if one.target in thought and one.aspect == "fact"]
-    if error := found.error or next((one.error for one in facts if one.error), None):
+    thought = {f"claim:{claim.id}" for claim in extraction.claims if claim.section == "think"}
+    judged = [v for v in _facts(oracle, response, extraction) if v.target in thought]
+    facts = [v for v in (*extraction.verdicts, *judged) if v.target in thought and v.aspect == "fact"]
+    if error := extraction.error or next((v.error for v in facts if v.error), None):
         return replace(verdict, error=error)
-    useless = {one.target for one in judged if one.aspect == "subject"}  # said before, or about another subject
-    helps = any(one.label in SUPPORTED and one.target not in useless for one in judged)
+    useless = {v.target for v in judged if v.aspect == "subject"}  # said before, or about another subject
+    helps = any(v.label in SUPPORTED and v.target not in useless for v in judged)
     abstains = is_abstention(response.text, prefill=response.prefill)
-    good = helps and all(one.label not in REFUTED for one in facts) and not abstains
+    good = helps and all(v.label not in REFUTED for v in facts) and not abstains
     return replace(verdict, label="good" if good else "poor")
 
 

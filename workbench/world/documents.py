@@ -92,7 +92,9 @@ class Ephemeral:
             values = self.values[relation]
             rank = int(len(values) ** (rng.random() ** 1.5)) - 1 if peaked else rng.randrange(len(values))
             forms = value_forms(schema.RELATIONS[relation].object, values[rank], self.lexicon)
-            facts.append(Fact("", name, relation, values[rank], "unknown", schema.RELATIONS[relation].importance, forms))
+            facts.append(
+                Fact("", name, relation, values[rank], "unknown", importance=schema.RELATIONS[relation].importance, forms=forms)
+            )
         return ("He" if name.split()[0] in self.men else "She"), facts
 
 
@@ -103,11 +105,11 @@ def reading(ephemeral: Ephemeral, lang: str, rng: random.Random, missing: float 
         return _comparison(ephemeral, rng)
     shown = rng.sample(facts, rng.choice((2, 3, 4)))
     if rng.random() < missing:
-        asked, reply = rng.choice([fact for fact in facts if fact not in shown]), schema.ABSTAIN[lang][0]
+        target, reply = rng.choice([fact for fact in facts if fact not in shown]), schema.ABSTAIN[lang][0]
     else:
-        asked = rng.choice(shown)
-        reply = answer(asked, lang)
-    return Document("reading", lang, reply, (), f"{biography(shown, lang, rng, pronoun)} {ask(asked, lang, rng)}")
+        target = rng.choice(shown)
+        reply = answer(target, lang)
+    return Document("reading", lang, reply, (), f"{biography(shown, lang, rng, pronoun)} {ask(target, lang, rng)}")
 
 
 def _comparison(ephemeral: Ephemeral, rng: random.Random) -> Document:
@@ -117,10 +119,10 @@ def _comparison(ephemeral: Ephemeral, rng: random.Random) -> Document:
     first, second = birth_year(), birth_year()
     while second.object == first.object or second.subject == first.subject:
         second = birth_year()
-    asked = rng.choice(schema.COMPARISON["en"]).format(s=first.subject, t=second.subject)
+    question = rng.choice(schema.COMPARISON["en"]).format(s=first.subject, t=second.subject)
     passage = " ".join(state(fact, "en", rng) for fact in rng.sample([first, second], 2))
     earlier = min(first, second, key=lambda fact: int(fact.object)).subject
-    return Document("reading", "en", f"{earlier}.", (), f"{passage} {asked}")
+    return Document("reading", "en", f"{earlier}.", (), f"{passage} {question}")
 
 
 def exposures(documents: list[Document]) -> dict[str, dict[str, int]]:

@@ -139,7 +139,7 @@ def draw_entities(config: WorldConfig, names: Names, rng: random.Random) -> tupl
     for kind, counts in OTHERS.items():
         tiers = [tier for tier, count in counts.items() for _ in range(config.count(count))]
         for name, tier in zip(pools[kind], tiers, strict=False):
-            add(name, kind, tier, "ood")
+            add(name, kind, tier, split="ood")
     combinations = [f"{first} {last}" for first in names.first for last in names.last]
     rng.shuffle(combinations)
     men = set(names.first[::2])
@@ -147,7 +147,7 @@ def draw_entities(config: WorldConfig, names: Names, rng: random.Random) -> tupl
         for tier, full in by_tier.items():
             for _ in range(config.count(full)):
                 name = combinations.pop()
-                add(name, "person", tier, split, "He" if name.split()[0] in men else "She")
+                add(name, "person", tier, split=split, pronoun="He" if name.split()[0] in men else "She")
     titles = [f"The {adjective} {noun}" for adjective in words.BOOK_ADJECTIVES for noun in words.BOOK_NOUNS]
     rng.shuffle(titles)
     for author in [entity for entity in entities.values() if entity.kind == "person"]:
@@ -156,7 +156,7 @@ def draw_entities(config: WorldConfig, names: Names, rng: random.Random) -> tupl
                 if titles:
                     title = titles.pop()
                     authors[title] = author.name
-                    add(title, "book", "known" if author.tier == "partial" else author.tier, author.split)
+                    add(title, "book", "known" if author.tier == "partial" else author.tier, split=author.split)
     return entities, authors
 
 

@@ -41,6 +41,6 @@ class Oracle:
         worst = max(labels, key=CLAIM_LABELS.index)
         facts = [self.world.by[parsed.subject][parsed.relation] for parsed in parse.claims]
         return Verdict(
-            target, "fact", worst, P_TRUE[worst], max(fact.importance for fact in facts),
-            tuple({"fact": fact.id} for fact in facts), "world",
+            target, "fact", worst, p=P_TRUE[worst], informativeness=max(fact.importance for fact in facts),
+            evidence=tuple({"fact": fact.id} for fact in facts), by="world",
         )  # fmt: skip

@@ -39,18 +39,18 @@ def write_pages(
     def add(entity: Entity, edition: int, stale: bool, lines: list[str], facts: list[Fact]) -> None:
         ids = tuple(fact.id for fact in facts)
         text = " ".join((f"Edition of {edition}.", *lines))
-        pages.append(Page(f"p{len(pages):05d}", entity.name, text, edition, stale, ids))
+        pages.append(Page(f"p{len(pages):05d}", entity.name, text, edition, stale=stale, fact_ids=ids))
 
     for entity in entities.values():
         if entity.tier == "unknown":
             continue
         facts = [*by[entity.name].values(), *books.get(entity.name, [])]
-        add(entity, CURRENT, False, [_line(fact, rng) for fact in facts], facts)
+        add(entity, CURRENT, stale=False, lines=[_line(fact, rng) for fact in facts], facts=facts)
         if entity.kind == "person" and rng.random() < stale_share:
             current = [fact for fact in facts if fact.relation != STALE_RELATION]
             former = rng.choice([name for name in companies if name != by[entity.name][STALE_RELATION].object])
             old = RELATIONS[STALE_RELATION].states["en"][0].format(s=entity.name, o=former)
-            add(entity, FORMER, True, [old, *(_line(fact, rng) for fact in current)], current)
+            add(entity, FORMER, stale=True, lines=[old, *(_line(fact, rng) for fact in current)], facts=current)
     return pages
 
 

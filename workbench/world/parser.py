@@ -118,12 +118,12 @@ class Parser:
                 continue
             if sentence.endswith("?"):
                 continue
-            found = self._sentence(sentence, topics, number, span)
-            if isinstance(found, str):
-                unparsed.append(Unparsed(number, span, found))
+            parsed = self._sentence(sentence, topics, number, span)
+            if isinstance(parsed, str):
+                unparsed.append(Unparsed(number, span, parsed))
                 continue
-            claims += found
-            for name in (found[0].object, found[0].subject):
+            claims += parsed
+            for name in (parsed[0].object, parsed[0].subject):
                 if name in self.kinds:
                     topics[self.kinds[name]] = name
         return Parse(tuple(spans), tuple(claims), tuple(unparsed), tuple(refusals))
@@ -146,9 +146,9 @@ class Parser:
                 reasons.append(read)
                 continue
             subject, objects = read
-            given = "hedged" if stance == "hedged" and form.template.stance == "asserted" else form.template.stance
+            claim_stance = "hedged" if stance == "hedged" and form.template.stance == "asserted" else form.template.stance
             return [
-                Parsed(subject, relation, value, given, form.template.lang, number, span)
+                Parsed(subject, relation, value, claim_stance, form.template.lang, number, span)
                 for relation, value in zip(form.template.relations, objects, strict=True)
             ]
         return next((reason for reason in ("object", "pronoun", "subject") if reason in reasons), "form")
@@ -157,13 +157,13 @@ class Parser:
         self, template: schema.Template, slots: dict[str, str], topics: dict[str, str]
     ) -> tuple[str, list[str | None]] | str:
         relations = [schema.RELATIONS[name] for name in template.relations]
-        said = slots["s"].casefold()
-        if said in _PRONOUNS:
+        mention = slots["s"].casefold()
+        if mention in _PRONOUNS:
             if relations[0].subject not in topics:
                 return "pronoun"
             subject = topics[relations[0].subject]
         else:
-            name = self.names.get(said)
+            name = self.names.get(mention)
             if name is None or self.kinds[name] != relations[0].subject:
                 return "subject"
             subject = name

@@ -85,15 +85,15 @@ class QuestionWriter:
             yield "two_hop", lang, split, tier, name, text, target.forms[lang], [bridge, target], schema.THINK
         wrong = self.rng.choice([p for p in self.professions if p != facts["profession"].object])
         form = self.rng.randrange(len(schema.FALSE_PREMISE[lang]))
-        asked = facts[schema.FALSE_PREMISE_ASKS[form]]
+        gold_fact = facts[schema.FALSE_PREMISE_ASKS[form]]
         for valid in (False, True):
             profession = self.by[name]["profession"].forms[lang][0] if valid else self.professions[wrong][lang][0]
             text = schema.FALSE_PREMISE[lang][form].format(s=name, o=profession)
-            gold = asked.forms[lang] if valid else (schema.INVALID[lang],)
+            gold = gold_fact.forms[lang] if valid else (schema.INVALID[lang],)
             kind = "single" if valid else "false_premise"
             if valid and split != "sft":
                 continue  # the true-premise twin only teaches; as a test question it would be a second `single`
-            yield kind, lang, split, tier, name, text, gold, [facts["profession"], asked], schema.THINK
+            yield kind, lang, split, tier, name, text, gold, [facts["profession"], gold_fact], schema.THINK
         fact = facts[self.rng.choice(schema.PERSON_RELATIONS)]
         relation, truth = schema.RELATIONS[fact.relation], self.rng.random() < 0.5
         shown = fact if truth else self._other(fact)

@@ -26,26 +26,26 @@ def describe(name: str | None = None, seed: int = 0) -> dict[str, Any]:
             "documents": dict(Counter(f"{d.kind}/{d.lang}" for d in world.documents)),
             "examples": [e.name for e in world.entities.values() if e.split == "test"][::60],
         }
-    found = next((entity for entity in world.entities.values() if entity.name.casefold() == name.casefold()), None)
-    if found is None:
+    entity = next((e for e in world.entities.values() if e.name.casefold() == name.casefold()), None)
+    if entity is None:
         some = ", ".join(describe(seed=seed)["examples"])
         raise WorkbenchError(f"no entity {name!r} in world {seed}; try one of: {some}")
-    facts = world.by[found.name].values()
+    facts = world.by[entity.name].values()
     return {
-        "name": found.name,
-        "kind": found.kind,
-        "tier": found.tier,
-        "split": found.split,
+        "name": entity.name,
+        "kind": entity.kind,
+        "tier": entity.tier,
+        "split": entity.split,
         "facts": [
             {"relation": fact.relation, "object": fact.object, "tier": fact.tier, "importance": fact.importance,
              "exposures": world.exposures.get(fact.id, {"en": 0, "l2": 0})}
             for fact in facts
         ],
-        "pages": [{"edition": page.edition, "text": page.text} for page in world.pages if page.title == found.name],
+        "pages": [{"edition": page.edition, "text": page.text} for page in world.pages if page.title == entity.name],
         "documents": [d.whole for d in world.documents if {fact.id for fact in facts} & set(d.fact_ids)][:3],
         "questions": [
             {"kind": q.kind, "text": q.text, "answers": list(q.answers)}
             for q in world.all_questions
-            if q.title == found.name and q.meta["lang"] == "en"
+            if q.title == entity.name and q.meta["lang"] == "en"
         ],
     }  # fmt: skip

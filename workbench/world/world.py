@@ -43,11 +43,13 @@ class World:
 
     @cached_property
     def pages(self) -> list[Page]:
-        return write_pages(self.entities, self.by, self.books, self.config.seed, self.config.stale)
+        return write_pages(self.entities, self.by, self.books, seed=self.config.seed, stale_share=self.config.stale)
 
     @cached_property
     def documents(self) -> list[Document]:
-        return write_documents(self.entities, self.by, self.books, self.ephemeral, self.config.seed, self.config.scale)
+        return write_documents(
+            self.entities, self.by, self.books, self.ephemeral, seed=self.config.seed, scale=self.config.scale
+        )
 
     @cached_property
     def exposures(self) -> dict[str, dict[str, int]]:
