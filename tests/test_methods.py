@@ -22,7 +22,19 @@ from workbench.recipes.truthrl import TruthRL
 from workbench.reward.verdicts import Table, find, label, scored
 from workbench.train.grpo import GRPO, check, grpo_stage
 from workbench.train.stage import Job, Stage, Status
-from workbench.types import Event, Feedback, Prompt, Question, Reply, Response, Reward, RewardFn, WorkbenchError
+from workbench.types import (
+    Checked,
+    Event,
+    Feedback,
+    Prompt,
+    Question,
+    Reply,
+    Response,
+    Reward,
+    RewardFn,
+    Verdict,
+    WorkbenchError,
+)
 
 
 # A sixth method: what somebody who adds one writes, from here to SIXTH. It pays short right answers more.
@@ -208,3 +220,24 @@ def test_a_reward_that_is_not_finite_is_refused_before_training(tmp_path: Path) 
     with pytest.raises(WorkbenchError, match="correct is nan"):
         run_experiment(METHODS["truthrl"], TruthRL(correct=math.nan), bench, tmp_path / "run", seed=1)
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("settings", "target", "aspect", "value"),
+    [
+        (["klcf.judged_by=truth", "klcf.w_check=0", "klcf.form=false"], "claim:0", "truth", 0.25),
+        (["klcf.w_general=1", "klcf.w_check=0", "klcf.w_truth=0", "klcf.form=false"], "response", "general", 0.25),
+        (["forag.judged_by=factuality"], "segment:0", "factuality", 0.25),
+        (["truthrl.knowledge=true"], "response", "out_of_knowledge", 1.0),  # an abstention on what it cannot know
+    ],
+)
+def test_a_model_or_a_probe_is_a_check_like_any_other(settings: list[str], target: str, aspect: str, value: float) -> None:
+    verdict = Verdict(target, aspect, "unknown", 1.0) if aspect == "out_of_knowledge" else Verdict(target, aspect, p=0.25)
+    name, rules = settings[0].partition(".")[0], rule_checks()
+    checks = Checks(rules.extract, {**rules.verify, aspect: lambda batch: [Checked((verdict,)) for _ in batch]})
+    text = "I do not know." if aspect == "out_of_knowledge" else "Ada was born in Rome."
+    response = Response("r", Question("q", "Where?", ("Rome",)), text, offsets=((0, len(text)),))
+    [feedback] = METHODS[name].grader(METHODS[name].configure(settings=settings), checks)([response])
+    assert feedback.rewards[name].value == value, feedback.rewards[name]
+    with pytest.raises(WorkbenchError, match=f"no check {aspect}"):
+        METHODS[name].grader(METHODS[name].configure(settings=settings), rules)

@@ -21,6 +21,9 @@ from workbench.world.world import World
 class Checks:
     """How a judge reads claims, and its checks by name: "fact", "outcome", "checklist", "claim_checklist", "reasoning".
 
+    A trained model ("truth", "factuality", "general") or a probe ("out_of_knowledge") is a check like any other: put it into
+    `verify` under its name, and the methods whose settings ask for it find it there.
+
     `single_pass`, where there is one, reads claims and labels them in one call, in place of `extract` and "fact".
     `recognise` completes a question with what the judge knows of it.
     """
@@ -31,7 +34,8 @@ class Checks:
     recognise: Callable[[Question], Question] | None = None
 
 
-OF_CLAIMS = frozenset({"fact", "single_pass", "claim_checklist", "reasoning"})  # the checks that look at claims
+# The checks that look at claims, or at the sentences that are found with them.
+OF_CLAIMS = frozenset({"fact", "single_pass", "claim_checklist", "reasoning", "truth", "factuality"})
 
 
 def world_checks(world: World) -> Checks:

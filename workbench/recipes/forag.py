@@ -30,6 +30,9 @@ class FoRAG:
         "subclaim", "what is scored: the whole answer, its sentences, or the claims of each sentence"
     )  # the best row of table 2
     aggregate: Literal["mean", "min", "max"] = setting("mean", "how the claims of a sentence become its factuality")
+    judged_by: Literal["fact", "factuality"] = setting(
+        "fact", "the check that is asked: of the claims' facts, which stands in, or a reward model of that name"
+    )
     baseline: bool | None = setting(
         None, "subtract the mean factuality of the reference's own answer; none: where the row has it; true: required"
     )
@@ -43,7 +46,8 @@ def reward(config: FoRAG) -> RewardFn:
 
 
 def checks(config: FoRAG) -> tuple[str, ...]:
-    return ("fact",)
+    """What stands in for the reward model, or the model, as far as the judge at hand has one."""
+    return (config.judged_by,)
 
 
 PARTS = {

@@ -32,6 +32,9 @@ class KLCF:
     truth: Literal["all", "missing"] = setting(
         "all", "all claims, or only those that the checklist is silent about"
     )  # FActScore 61.2 and 60.7
+    judged_by: Literal["fact", "truth"] = setting(
+        "fact", "the check that P(true) is asked of: of the facts, which stands in, or a truthfulness model of that name"
+    )
     form: bool = setting(True, "expect think and answer tags; false is the non-thinking setting")
     l_max: int | None = setting(2048, "tokens at which the length penalty reaches -1; none for no penalty")  # (ours)
     l_cache: int = setting(512, "tokens before that at which the penalty begins")  # (ours)
@@ -60,7 +63,7 @@ def reward(config: KLCF) -> RewardFn:
 def checks(config: KLCF) -> tuple[str, ...]:
     """The checks of the terms in use."""
     claimed = ("claim_checklist",) if config.truth == "missing" else ()
-    truth = ("fact", *claimed) if config.w_truth else ()
+    truth = (config.judged_by, *claimed) if config.w_truth else ()
     return (*truth, *(("checklist",) if config.w_check else ()), *(("general",) if config.w_general else ()))
 
 
