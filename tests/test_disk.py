@@ -27,16 +27,17 @@ ROOT = Path(__file__).resolve().parent.parent
 
 TRAIN = """
 import sys
-import workbench.bench as benches
+import workbench.experiment
 from pathlib import Path
-from tests.test_recipes import make_bench
+from tests.helpers.small_bench import SETTINGS, make_bench
 from workbench.cli import main
 bench = make_bench(Path(sys.argv[1]) / "policy")
-benches.bench = lambda name, questions=None: bench
+workbench.experiment.bench = lambda name, questions=None: bench
 if sys.argv[2] != "none":
     import resource
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]),) * 2)
-main(["train", "truthrl", "--out", str(Path(sys.argv[1]) / "run"), "--steps", "3", "--json"])
+settings = [word for setting in [*SETTINGS, "truthrl.steps=3"] for word in ("--set", setting)]
+main(["train", "truthrl", "--out", str(Path(sys.argv[1]) / "run"), *settings, "--json"])
 """
 
 

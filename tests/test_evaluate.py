@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 
 import pytest
@@ -185,3 +186,19 @@ def test_evaluating_a_policy_is_reproducible(tmp_path: Path) -> None:
     assert first["greedy"]["n"] == first["sampled"]["n"] == 3
     assert first["greedy"]["failed"] == 0
     assert evaluate(policy, questions, grade([outcome()], {}), 6, samples=0)["sampled"]["n"] == 0
+
+
+def test_the_life_of_somebody_else_is_no_fact_of_the_one_asked_about() -> None:
+    """Four true sentences about another person: all facts, none on the subject."""
+    from workbench.bench import bench
+    from workbench.evaluate import evaluation_grade
+    from workbench.world import load_world
+    from workbench.world.render import biography
+
+    world, asked = load_world(), bench("tiny").questions("test", ["biography"])
+    known = [question for question in asked if question.meta["tier"] == "known"]
+    other = biography(list(world.by[known[1].title].values())[:4], "en", random.Random(0), "It")
+    graded = evaluation_grade(bench("tiny").checks)([Response("r", known[0], other)])
+    told = report(graded, [])["greedy"]
+    assert told["factscore"]["value"] == told["off_subject"]["value"] == 1.0
+    assert told["factscore_on_subject"]["value"] == 0.0

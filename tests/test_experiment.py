@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.helpers.small_bench import NAMES, SETTINGS, SMALL, all_questions, make_bench
+from tests.helpers.tiny_model import make_policy
 from workbench.bench import Bench
 from workbench.config import override
 from workbench.evaluate import evaluate_policy
@@ -18,6 +19,7 @@ from workbench.recipes import METHODS
 from workbench.recipes.method import scaled
 from workbench.runs.folder import lock
 from workbench.store import append_feedback
+from workbench.train.stage import Job, Stage, Status
 from workbench.types import Cost, Failure, Feedback, Question, Response, Reward, WorkbenchError
 
 TRUTHRL = METHODS["truthrl"]
@@ -103,7 +105,7 @@ def test_rollouts_without_reward_are_counted(tmp_path: Path) -> None:
     rows = [Feedback(Response(str(n), asked, ""), rewards=reward, cost=Cost(calls=2)) for n, reward in enumerate(rewards)]
     rows.append(Feedback(Response("3", asked, ""), rewards={"m": Reward(1.0)}, error=failure))
     append_feedback(tmp_path, rows)
-    found = totals(tmp_path / "rollouts.jsonl", "m")
+    found = totals([tmp_path / "rollouts.jsonl"], "m")
     assert found["failed"] == 3 and found["cost"]["calls"] == 6
 
 
@@ -185,3 +187,43 @@ def test_a_policy_in_a_process_of_its_own_answers_alike(bench: Bench) -> None:
         evaluate_policy("sft", "validation", bench, seed=2, limit=3, threads=1, apart=apart) for apart in (False, True)
     )
     assert here == there
+
+
+def test_a_field_that_is_newer_than_a_run_had_its_default_then(bench: Bench, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    run(bench, out)
+    (out / "summary.json").unlink()
+    stored = json.loads((out / "config.json").read_text())
+    del stored["config"]["prompts"]["eval_kinds"]  # as an older version wrote it
+    (out / "config.json").write_text(json.dumps(stored))
+    with pytest.raises(WorkbenchError, match='eval_kinds is "", not "biography"'):
+        run(bench, out, scaled(SMALL, prompts={"eval_kinds": "biography"}))
+    (out / "config.json").write_text(json.dumps({**stored, "config": [1]}))
+    with pytest.raises(WorkbenchError, match=r"config\.json' is damaged"):
+        run(bench, out)
+
+
+def test_the_next_stage_starts_from_the_policy_that_one_has_made(bench: Bench, tmp_path: Path) -> None:
+    """A first stage of another policy: the last one's adapter is trained on it, evaluated over it, and loaded over it."""
+
+    def cold_start(job: Job) -> Status:
+        make_policy(job.out / "policy", seed=7)
+        return "done"
+
+    def stages(config: Any, bench: Bench) -> list[Stage]:
+        assert TRUTHRL.stages is not None
+        return [Stage("cold_start", cold_start), *TRUTHRL.stages(config, bench)]
+
+    out = tmp_path / "run"
+    summary = run_experiment(replace(TRUTHRL, stages=stages), SMALL, bench, out, seed=3, threads=1)
+    made = out / "stages" / "cold_start" / "policy"
+    assert json.loads((out / "policy" / "adapter_config.json").read_text())["base_model_name_or_path"] == str(made)
+    moved = out.rename(tmp_path / "moved")
+    again = evaluate_policy(str(moved), "validation", bench, samples=1, seed=3, threads=1)
+    assert {**again, "policy": ""} == {**summary["after"], "policy": ""} != {**summary["before"], "policy": ""}
+
+
+def test_kinds_that_are_not_there_are_named_with_those_that_are(bench: Bench, tmp_path: Path) -> None:
+    for setting in ("kinds=single,nonsense", "eval_kinds=single,nonsense"):
+        with pytest.raises(WorkbenchError, match="of kinds nonsense.*choose among .*single"):
+            run(bench, tmp_path / "run", override(SMALL, "truthrl", [f"truthrl.{setting}"]))

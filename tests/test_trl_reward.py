@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import workbench
-from tests.helpers.tiny_model import make_policy
+from tests.helpers.tiny_model import TEMPLATE, byte_tokenizer, make_policy
 from workbench.bench import bench
 from workbench.checks import Checks, world_checks
 from workbench.recipes.klcf import KLCF
@@ -160,3 +160,24 @@ def test_plain_grpo_trainer(tmp_path: Path, checks: Checks) -> None:
     values = [row.rewards["knowrl"].value for row in kept]
     logged = [log["rewards/workbench_knowrl/mean"] for log in steps]
     assert [sum(values[:8]) / 8, sum(values[8:]) / 8] == pytest.approx(logged)  # type: ignore[arg-type]
+
+
+def test_what_a_prompt_opens_is_the_beginning_of_the_response(checks: Checks) -> None:
+    """KnowRL pays form 1, refusal 1, no fact: whether the tag stands in the prompt or in the completion, and only then."""
+    reward = workbench.trl_reward("knowrl", checks)
+    rest = "I wonder.</think><answer>I don't know</answer>"
+    columns = {"question": ["Where?"], "answers": [["Rome"]]}
+    assert reward(["Q?\n<think>\n"], [rest], **columns) == reward(["Q?"], [f"<think>{rest}"], **columns) == [2.0]
+    assert reward(["Q?"], [rest], **columns) == [0.0]  # nobody opened it
+
+
+def test_a_template_counts_only_for_conversations(checks: Checks) -> None:
+    """TRL does not template a prompt that is a text: what the template would have opened is not open."""
+    tokenizer = byte_tokenizer()
+    tokenizer.chat_template = TEMPLATE.replace("<|assistant|>", "<|assistant|><think>")
+    reward = workbench.trl_reward("knowrl", checks, tokenizer=tokenizer)
+    whole = "<think>I wonder.</think><answer>I don't know</answer>"
+    columns = {"question": ["Where?"], "answers": [["Rome"]]}
+    for prompt, text in (("Q?", whole), ([{"role": "user", "content": "Q?"}], whole.removeprefix("<think>"))):
+        ids = [tokenizer(text, add_special_tokens=False)["input_ids"]]
+        assert reward([prompt], [text], completion_ids=ids, **columns) == [2.0]

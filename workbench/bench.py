@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -24,6 +24,7 @@ from workbench.world.questions import SHORT_KINDS
 
 NAMES = ("tiny", "small", "paper")
 TINY_POLICY = Path(__file__).resolve().parent.parent / "data" / "tiny-policy"  # in the repository, not in a wheel
+START = "start.json"  # in a run's folder: the policy, made by an earlier stage, that its last stage started from
 NEW_TOKENS = 2048  # the paper's longest response
 THINK_THEN_BOX = (
     "Reason about the question between <think> and </think>. Then give the final answer in \\boxed{}. "
@@ -46,10 +47,16 @@ class Bench:
     hash: str  # of the questions: the world's, or the file's
     judge: Callable[[], Checks]
     checkpoints: Mapping[str, str] = field(default_factory=dict)
+    long_new_tokens: int = 0  # for questions that ask for a whole text, where that is more
 
     @cached_property
     def checks(self) -> Checks:
         return self.judge()
+
+    def longest(self, questions: Iterable[Question]) -> int:
+        """How many tokens an evaluation lets the answers to these questions have."""
+        long = any(question.kind in ("biography", "long_form") for question in questions)
+        return max(self.max_new_tokens, self.long_new_tokens) if long else self.max_new_tokens
 
     def path(self, policy: str) -> str:
         """The folder or hub name that "sft", "base" or any other policy name stands for.
@@ -73,6 +80,10 @@ class Bench:
         # A run's folder says by name what it started from: that still holds where the checkout has moved.
         run = read_json(Path(path) / "config.json") or {}
         base = self.path(run["policy"]) if run.get("bench") == self.name and "policy" in run else None
+        if started := (read_json(Path(path) / START) or {}).get(
+            "start"
+        ):  # a stage of the run made what its last one started from
+            base = str(Path(path) / started)
         loaded = load_apart(path, base=base, threads=threads) if apart else load_policy(path, base=base)
         return replace(loaded, name=policy)
 
@@ -133,6 +144,7 @@ def _tiny() -> Bench:
         policy="sft",
         questions=questions,
         max_new_tokens=48,  # room to think; training asks only for short answers
+        long_new_tokens=112,
         hash=world.hash,
         judge=lambda: world_checks(world),
         checkpoints={"sft": str(TINY_POLICY / "sft"), "base": str(TINY_POLICY / "base")},

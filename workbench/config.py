@@ -22,14 +22,27 @@ Value = TypeVar("Value")
 WORDS_FOR_BOOL = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
-def setting(default: Value, help: str) -> Value:
-    """A config's field with its help, which stands in the page of settings and beside its control in the inspector."""
-    return field(default=default, metadata={"help": help})
+def setting(default: Value, help: str, range: tuple[float, float, float] | None = None) -> Value:
+    """A config's field with its help, which stands in the page of settings and beside its control in the inspector.
+
+    `range` is what the control of a number goes through: least, most and step. It bounds nothing else.
+    """
+    return field(default=default, metadata={"help": help, "range": range})
 
 
 def help_of(config: Any) -> dict[str, str]:
     """The help of each of a config's own fields."""
     return {f.name: f.metadata.get("help", "") for f in fields(config)}
+
+
+def range_of(config: Any, name: str) -> tuple[float, float, float]:
+    """What the control of a number goes through: what its field says, else a range around its default that has it on a step."""
+    one = next(one for one in fields(config) if one.name == name)
+    if one.metadata.get("range"):
+        return one.metadata["range"]
+    usual = one.default if isinstance(one.default, int | float) and one.default else 1.0
+    step = 10.0 ** (math.floor(math.log10(abs(usual))) - 1)
+    return -30 * step, 30 * step, step
 
 
 def parts(config: Any) -> dict[str, Any]:

@@ -43,7 +43,8 @@ def evaluate_policy(
         bench: the bench, or its name.
         samples: sampled responses a question (temperature 1), beside the greedy one; 0 for greedy alone.
         limit: evaluate the first `limit` questions of a reproducible shuffle, so that every tier is met.
-        kinds: question kinds to keep, those without gold answers too; by default all whose questions have gold answers.
+        kinds: question kinds to keep, those without gold answers too, which claim metrics are reported for; by default all
+            whose questions have gold answers.
         questions: the data set or question file of a bench, given by name, that has no questions of its own.
         lang: the language to ask in; "l2" is the second one of the tiny bench's world.
         apart: generate in a process of its own.
@@ -59,7 +60,8 @@ def evaluate_policy(
         raise WorkbenchError(f"no questions in {wanted}: name others")
     with use_threads(threads):
         loaded = chosen.load(policy, apart=apart, threads=threads)
-        result = evaluate(loaded, selected, evaluation_grade(chosen.checks), chosen.max_new_tokens, samples=samples, seed=seed)
+        grade, most = evaluation_grade(chosen.checks), chosen.longest(selected)
+        result = evaluate(loaded, selected, grade, most, samples=samples, seed=seed)
     return result | {"policy": policy, "split": split}
 
 

@@ -12,11 +12,12 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from workbench.bench import Bench, bench, check_policy
+from workbench.bench import START, Bench, bench, check_policy
 from workbench.config import restore
 from workbench.evaluate import evaluate_policy
 from workbench.failures import TooManyFailures
 from workbench.jsonl import iter_rows, write_json
+from workbench.recipes import METHODS
 from workbench.recipes import method as method_of
 from workbench.recipes.method import Method, Prompts, check_prompts
 from workbench.runs.checkpoints import metrics_rows
@@ -48,6 +49,7 @@ def train(
         WorkbenchError: before any work, for whatever in the arguments or the folder cannot work.
     """
     chosen, place = method_of(method), bench(bench_name, questions=questions)
+    _check_trains(chosen)
     config = configured(chosen, place, steps, overrides)
     return run_experiment(chosen, config, place, out, seed=seed, threads=threads)
 
@@ -86,26 +88,35 @@ def run_experiment(
         "policy_hash": policy_hash(start),
     }
     with lock(out):
-        finished = open_run(out, identity, versions(), read=lambda stored: _in_parts(stored, config))
+        finished = open_run(out, identity, versions(), read=lambda stored: _in_parts(stored, method.configure(bench.name), out))
         if finished is not None:
             print(f"'{out}' is finished: this is its stored summary", file=sys.stderr)
             return finished
         return _Run(config.prompts, bench, out, identity).through(stages, start)
 
 
-def _in_parts(stored: dict[str, Any], config: Any) -> dict[str, Any]:
-    """A stored identity whose config has the parts that it is made of today."""
-    return {**stored, "config": asdict(restore(config, stored.get("config", {})))}
+def _in_parts(stored: dict[str, Any], usual: Any, out: Path) -> dict[str, Any]:
+    """A stored identity whose config has the parts that it is made of today; a field that is newer than it has its default."""
+    config = stored.get("config", {})
+    if not isinstance(config, Mapping):
+        raise WorkbenchError(f"'{out / 'config.json'}' is damaged: mend it, or choose another --out folder")
+    return {**stored, "config": asdict(restore(usual, config))}
 
 
 def _stages(method: Method, config: Any, bench: Bench, seed: int) -> Sequence[Stage]:
     """The method's stages, with whatever cannot work refused."""
-    if method.stages is None:
-        raise WorkbenchError(f"method '{method.name}' pays rewards but cannot be trained yet: choose another")
+    _check_trains(method)
+    assert method.stages is not None
     if not 0 <= seed < 2**32:
         raise WorkbenchError(f"the seed is {seed}: it must lie between 0 and {2**32 - 1}")
     check_prompts(config.prompts, bench)
     return method.stages(config, bench)
+
+
+def _check_trains(method: Method) -> None:
+    if method.stages is None:
+        able = ", ".join(name for name, one in METHODS.items() if one.stages)
+        raise WorkbenchError(f"method '{method.name}' pays rewards but cannot be trained yet: choose one of {able}")
 
 
 @dataclass(frozen=True)
@@ -145,17 +156,25 @@ class _Run:
         *earlier, last = stages
         folders = {stage.name: self.out / "stages" / stage.name for stage in earlier}
         for stage in earlier:
-            if (read_json(folders[stage.name] / "summary.json") or {}).get("status") == "done":
-                continue
-            print(f"stage '{stage.name}' → {folders[stage.name]}", file=sys.stderr)
-            folders[stage.name].mkdir(parents=True, exist_ok=True)
-            began = time.perf_counter()
-            status = stage.run(Job(start, folders[stage.name], self.identity["seed"], folders))
-            seconds = round(time.perf_counter() - began, 1)
-            write_json(folders[stage.name] / "summary.json", {"stage": stage.name, "seconds": seconds, "status": status})
-            if status != "done":
+            folder = folders[stage.name]
+            if not self._finished(stage, Job(start, folder, self.identity["seed"], folders)):
                 return False
+            if (folder / "policy").is_dir():  # it has made another policy: the next one starts from that
+                start = str(folder / "policy")
+                write_json(self.out / START, {"start": (folder / "policy").relative_to(self.out).as_posix()})
         return last.run(Job(start, self.out, self.identity["seed"], folders)) == "done"
+
+    def _finished(self, stage: Stage, job: Job) -> bool:
+        """Run a stage before the last, unless it is done; its summary lies in its own folder."""
+        if (read_json(job.out / "summary.json") or {}).get("status") == "done":
+            return True
+        print(f"stage '{stage.name}' → {job.out}", file=sys.stderr)
+        job.out.mkdir(parents=True, exist_ok=True)
+        began = time.perf_counter()
+        status = stage.run(job)
+        seconds = round(time.perf_counter() - began, 1)
+        write_json(job.out / "summary.json", {"stage": stage.name, "seconds": seconds, "status": status})
+        return status == "done"
 
     def evaluate(self, policy: str) -> dict[str, Any]:
         """The policy on the run's evaluation questions; generated apart where Unsloth has changed this process's models."""
@@ -175,7 +194,8 @@ class _Run:
         }
 
     def totals(self) -> dict[str, Any]:
-        return totals(self.out / "rollouts.jsonl", self.identity["method"])
+        files = [self.out / "rollouts.jsonl", *sorted((self.out / "stages").glob("*/rollouts.jsonl"))]
+        return totals(files, self.identity["method"])
 
 
 def earlier_seconds(out: Path) -> float:
@@ -186,11 +206,11 @@ def earlier_seconds(out: Path) -> float:
     return max(summary.get("seconds", 0.0), steps)
 
 
-def totals(rollouts: Path, method: str) -> dict[str, Any]:
+def totals(files: Sequence[Path], method: str) -> dict[str, Any]:
     """`failed`, the number of stored feedback rows without a reward, and the summed `cost` of all."""
     failed = 0
     cost: dict[str, float] = {field.name: 0 for field in fields(Cost)}
-    for row in iter_rows(rollouts) if rollouts.exists() else ():
+    for row in (row for file in files if file.exists() for row in iter_rows(file)):
         failed += row["error"] is not None or row["rewards"].get(method, {}).get("value") is None
         for name, value in row["cost"].items():
             cost[name] += value

@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from workbench.answers.sections import opened
 from workbench.bench import Bench
 from workbench.bench import bench as bench_of
 from workbench.checks import Checks
@@ -59,7 +61,9 @@ def trl_reward(
         asked = [recognise(question) for question in _questions(prompts, columns)]
         state = columns.get("trainer_state")
         step = None if state is None else state.global_step + 1
-        feedbacks = grade(_responses(asked, completions, columns.get("completion_ids"), tokenizer, step))
+        feedbacks = grade(
+            _responses(asked, prompts, completions, columns.get("completion_ids"), tokenizer=tokenizer, step=step)
+        )
         if out is not None:
             append_feedback(out, feedbacks)
         _log(name, feedbacks, columns)
@@ -112,18 +116,30 @@ def _last(messages: Sequence[Mapping[str, Any]], role: str) -> str:
 
 
 def _responses(
-    asked: Sequence[Question], completions: Sequence[Any], ids: Sequence[Sequence[int]] | None, tokenizer: Any, step: int | None
+    asked: Sequence[Question],
+    prompts: Sequence[Any],
+    completions: Sequence[Any],
+    ids: Sequence[Sequence[int]] | None,
+    *,
+    tokenizer: Any,
+    step: int | None,
 ) -> list[Response]:
-    """Responses in order, all of a question at its step in one group."""
+    """Responses in order, all of a question at its step in one group.
+
+    What the prompt opened is read from the prompt where it is a text, and from the tokenizer's chat template where TRL is given
+    a conversation.
+    """
 
     def read(number: int, question: Question) -> Response:
+        prompt, completion = prompts[number], completions[number]
         if tokenizer is not None and ids is not None:
-            return as_response(tokenizer, question, ids[number], [tokenizer.eos_token_id])
-        completion = completions[number]
-        text = completion if isinstance(completion, str) else _last(completion, "assistant")
-        return Response("", question, text, offsets=words(text), source="words")
+            response = as_response(tokenizer, question, ids[number], [tokenizer.eos_token_id])
+        else:
+            text = completion if isinstance(completion, str) else _last(completion, "assistant")
+            response = Response("", question, text, offsets=words(text), source="words")
+        return replace(response, prefill=opened(prompt)) if isinstance(prompt, str) else response
 
-    assert len(asked) == len(completions), (len(asked), len(completions))
+    assert len(asked) == len(completions) == len(prompts), (len(asked), len(completions), len(prompts))
     return [
         named(read(number, question), group, sample, step)
         for number, (question, (group, sample)) in enumerate(zip(asked, grouped(asked, step), strict=True))

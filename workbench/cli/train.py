@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -95,11 +95,26 @@ def _print_report(report: Mapping[str, Any]) -> None:
         if scores.get("n"):  # nothing was sampled with `--samples 0`
             tiers = {"all": scores, **scores.get("by_tier", {})}
             title = f"{report['policy']} on {report['split']}: {decoding}, percent [95% interval]"
-            rows = [(tier, str(row["n"]), *(percent(row.get(m)) for m in RATES)) for tier, row in tiers.items()]
-            print_table(title, ("tier", "n", *RATES), rows)
+            metrics = _told(tiers.values())
+            rows = [(tier, str(row["n"]), *(percent(row.get(m)) for m in metrics)) for tier, row in tiers.items()]
+            print_table(title, ("tier", "n", *metrics), rows)
 
 
 def _print_summary(summary: Mapping[str, Any]) -> None:
     before, after = ((summary.get(when) or {}).get("greedy", {}) for when in ("before", "after"))
     title = f"{summary['method']}, seed {summary['seed']}: greedy answers, percent [95% interval]"
-    print_table(title, ("", "before", "after"), [(m, percent(before.get(m)), percent(after.get(m))) for m in RATES])
+    metrics = _told((before, after))
+    print_table(title, ("", "before", "after"), [(m, percent(before.get(m)), percent(after.get(m))) for m in metrics])
+
+
+def _told(tables: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The metrics that have a value: outcome rates where there are gold answers, else shares of claims."""
+    values = [
+        {name for name, cell in table.items() if isinstance(cell, Mapping) and cell.get("value") is not None}
+        for table in tables
+    ]
+    return [name for name in RATES if any(name in known for known in values)] or [
+        name
+        for name in ("factscore", "factscore_on_subject", "off_subject", "responded")
+        if any(name in known for known in values)
+    ]

@@ -41,6 +41,8 @@ def match(claim: str, sentence: str) -> tuple[int, int, float] | None:
     from rapidfuzz.distance import LCSseq
 
     wanted = strip_end(claim)
+    if span := _whole(wanted, sentence):  # as most claims are; in time proportional to the sentence, which the search is not
+        return _word_start(sentence, span[0]), span[1], coverage(wanted, sentence)
     length = LCSseq.similarity(wanted, sentence)
     if not length:
         return None
@@ -48,6 +50,23 @@ def match(claim: str, sentence: str) -> tuple[int, int, float] | None:
     end = bisect_left(range(length, len(sentence)), True, key=lambda end: complete(0, end)) + length
     start = bisect_left(range(end - length), True, key=lambda start: not complete(start + 1, end))
     return _word_start(sentence, start), end, coverage(wanted, sentence)
+
+
+def _whole(wanted: str, sentence: str) -> Span | None:
+    """Where all characters of `wanted` stand in this order, if they do: the earliest end, and for that the latest start."""
+    if not wanted:
+        return None
+    places = iter(range(len(sentence)))
+    end = -1
+    for character in wanted:
+        end = next((place for place in places if sentence[place] == character), -1)
+        if end < 0:
+            return None
+    before = iter(range(end, -1, -1))
+    start = end
+    for character in reversed(wanted):
+        start = next(place for place in before if sentence[place] == character)
+    return start, end + 1
 
 
 def _word_start(text: str, position: int) -> int:
@@ -62,8 +81,11 @@ def coverage(claim: str, sentence: str) -> float:
     """The share of the claim's words that the sentence has in the same order; 0 for a claim without words."""
     from rapidfuzz.distance import LCSseq
 
-    wanted = words(claim)
-    return LCSseq.similarity(wanted, words(sentence)) / len(wanted) if wanted else 0.0
+    wanted, there = words(claim), words(sentence)
+    remaining = iter(there)
+    if wanted and all(word in remaining for word in wanted):
+        return 1.0
+    return LCSseq.similarity(wanted, there) / len(wanted) if wanted else 0.0
 
 
 def strip_end(text: str) -> str:

@@ -5,17 +5,9 @@ from __future__ import annotations
 import typing
 from typing import Any, Literal
 
-from workbench.config import help_of
+from workbench.config import help_of, range_of
 from workbench.recipes import METHODS, configure_method
 from workbench.recipes.method import reward_settings
-
-# The range of each control: by field, by the beginning of its name, or this.
-RANGES = {
-    "alpha": (0, 3, 0.05), "beta": (0, 3, 0.05), "epsilon": (-0.99, 1, 0.01), "f_": (-3, 2, 0.05), "g_": (-1, 2, 0.05),
-    "w_": (0, 2, 0.05), "b": (0.1, 4, 0.1), "l_max": (8, 4096, 8), "l_cache": (1, 1024, 1), "clip": (0.1, 20, 0.1),
-    "no_eos": (-3, 0, 0.1), "min_coverage": (0, 1, 0.05), "reasoning_weight": (0, 2, 0.05),
-}  # fmt: skip
-USUAL = (-3, 3, 0.1)
 
 # Heads over the fields that begin with these.
 HEADS = {
@@ -47,7 +39,7 @@ def control(name: str, kind: Any, value: Any, config: Any) -> dict[str, Any] | N
         words = {None: "none", True: "true", False: "false"}
         return shown | {"kind": "choice", "options": list(words.values()), "value": words[value]}
     if kind in (int, float) or plain in ([int], [float]):
-        low, high, step = _range(name)
+        low, high, step = range_of(config, name)
         unset = METHODS[configure_method(config)[0]].unset(config)
         if value is None and name in unset:
             return shown | {"kind": "number", "min": low, "max": high, "step": step, "value": unset[name]}
@@ -60,9 +52,3 @@ def _worded(name: str) -> str:
     """`f_hedged_wrong` is f of a label and `g_5` g of a rating, as the paper writes them."""
     function, _, argument = name.partition("_")
     return f"{function}({argument.replace('_', ' ')})" if function in ("f", "g") and argument else name.replace("_", " ")
-
-
-def _range(name: str) -> tuple[float, float, float]:
-    return RANGES.get(name) or next(
-        (found for start, found in RANGES.items() if start.endswith("_") and name.startswith(start)), USUAL
-    )

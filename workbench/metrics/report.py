@@ -15,7 +15,7 @@ from workbench.metrics.preferences import read_preferences, wins
 from workbench.metrics.rows import STATES, Row, file_of, read_rows, rows_of
 from workbench.types import OUTCOMES, Feedback, WorkbenchError
 
-IN_EVALUATIONS = ("factscore", "correct", "incorrect", "responded", "claims")
+IN_EVALUATIONS = ("factscore", "correct", "incorrect", "responded", "claims", *ON_SUBJECT)
 Terms = list[tuple[str, dict[str, tuple[float, float]]]]
 
 

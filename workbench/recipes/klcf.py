@@ -25,10 +25,16 @@ from workbench.types import RewardFn, WorkbenchError
 class KLCF:
     """The reward's constants (section 2.3). A weight of 0 takes a term out of use; the others count relative to their sum."""
 
-    w_check: float = setting(1.0, "weight of the checklist's F-measure; weights count relative to their sum")  # (ours: equal)
-    w_truth: float = setting(1.0, "weight of the mean P(true) of the claims")  # the best F1 of table 2 has .4, .2 and .4
-    w_general: float = setting(0.0, "weight of a preference model's score; needs such verdicts")  # (ours); above 0 there
-    b: float = setting(1.0, "recall counts b times as much as precision")  # (ours)
+    w_check: float = setting(
+        1.0, "weight of the checklist's F-measure; weights count relative to their sum", range=(0, 2, 0.05)
+    )  # (ours: equal)
+    w_truth: float = setting(
+        1.0, "weight of the mean P(true) of the claims", range=(0, 2, 0.05)
+    )  # the best F1 of table 2 has .4, .2 and .4
+    w_general: float = setting(
+        0.0, "weight of a preference model's score; needs such verdicts", range=(0, 2, 0.05)
+    )  # (ours); above 0 there
+    b: float = setting(1.0, "recall counts b times as much as precision", range=(0.1, 4, 0.1))  # (ours)
     truth: Literal["all", "missing"] = setting(
         "all", "all claims, or only those that the checklist is silent about"
     )  # FActScore 61.2 and 60.7
@@ -36,8 +42,10 @@ class KLCF:
         "fact", "the check that P(true) is asked of: of the facts, which stands in, or a truthfulness model of that name"
     )
     form: bool = setting(True, "expect think and answer tags; false is the non-thinking setting")
-    l_max: int | None = setting(2048, "tokens at which the length penalty reaches -1; none for no penalty")  # (ours)
-    l_cache: int = setting(512, "tokens before that at which the penalty begins")  # (ours)
+    l_max: int | None = setting(
+        2048, "tokens at which the length penalty reaches -1; none for no penalty", range=(8, 4096, 8)
+    )  # (ours)
+    l_cache: int = setting(512, "tokens before that at which the penalty begins", range=(1, 1024, 1))  # (ours)
 
 
 def reward(config: KLCF) -> RewardFn:

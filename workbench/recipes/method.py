@@ -17,6 +17,7 @@ from workbench.data import check_trainable
 from workbench.grade import SAID, assemble
 from workbench.train.stage import Stage
 from workbench.types import Grade, Question, RewardFn, WorkbenchError
+from workbench.world.questions import KINDS
 
 
 @dataclass(frozen=True)
@@ -28,8 +29,10 @@ class Method:
         config: the frozen dataclass of its settings, the paper's by default; its fields are made by `workbench.config.setting`.
         reward: config -> what it pays for a row of feedback. Raises WorkbenchError for values that cannot work.
         checks: config -> the names of the checks whose verdicts the reward reads.
-        sections: config -> the sections of a response whose claims are checked; none where no claim is looked at.
-        stages: config and bench -> its training, ready to run; None for a method that pays rewards only.
+        sections: config -> the sections of a response whose claims are checked; none where no claim is looked at. Where
+            methods are scored together all of theirs are checked, so a reward looks at each claim's `section` itself.
+        stages: config and bench -> its training, ready to run; None for a method that pays rewards only. A config that is
+            trained has the parts `prompts` and those of its trainers.
         parts: the parts of the reward -> what each is called and what it means, for whoever looks at one.
         scales: how the method is set at a bench, by the bench's name, where that is not as in the paper.
         unset: config -> what those of its fields stand for that are none until somebody sets them.
@@ -87,15 +90,21 @@ def training_questions(prompts: Prompts, bench: Bench, *, answered: bool = True)
     kinds, qualifier = _listed(prompts.kinds), " with answers" if answered else ""
     questions = [q for q in bench.questions("rl", kinds or None) if q.answers or not answered]
     if missing := set(kinds) - {question.kind for question in questions}:
-        known = sorted({question.kind for question in bench.questions("rl") if question.answers or not answered})
         raise WorkbenchError(
             f"bench '{bench.name}' has no training questions{qualifier} of kinds {', '.join(sorted(missing))}: "
-            f"choose among {', '.join(known)}"
+            f"{_choice(bench, 'rl', answered)}"
         )
     if not questions:
         raise WorkbenchError(f"bench '{bench.name}' has no training questions{qualifier}: give others")
     check_trainable(questions)
     return questions
+
+
+def _choice(bench: Bench, split: str, answered: bool) -> str:
+    """The kinds that a split has questions of, as a remedy."""
+    questions = (*bench.questions(split), *bench.questions(split, KINDS))
+    kinds = sorted({question.kind for question in questions if question.answers or not answered})
+    return f"choose among {', '.join(kinds)}" if kinds else "it has none: give others"
 
 
 def check_prompts(prompts: Prompts, bench: Bench) -> None:
@@ -104,9 +113,16 @@ def check_prompts(prompts: Prompts, bench: Bench) -> None:
     if prompts.eval_samples < 0:
         raise WorkbenchError(f"eval_samples is {prompts.eval_samples}: it must be at least 0")
     kinds = prompts.evaluated()
-    if not any(q.answers or kinds for q in bench.questions(prompts.eval_split, kinds or None)):
-        what = f"of kinds {', '.join(kinds)}" if kinds else "with answers"
-        raise WorkbenchError(f"bench '{bench.name}' has no questions {what} in split '{prompts.eval_split}': name another")
+    asked = [q for q in bench.questions(prompts.eval_split, kinds or None) if q.answers or kinds]
+    if missing := set(kinds) - {question.kind for question in asked}:
+        raise WorkbenchError(
+            f"eval_kinds: bench '{bench.name}' has no questions of kinds {', '.join(sorted(missing))} in split "
+            f"'{prompts.eval_split}': {_choice(bench, prompts.eval_split, answered=False)}"
+        )
+    if not asked:
+        raise WorkbenchError(
+            f"bench '{bench.name}' has no questions with answers in split '{prompts.eval_split}': name another, or eval_kinds"
+        )
 
 
 def scaled(config: Any, **changes: Any) -> Any:

@@ -33,22 +33,32 @@ class RLFH:
     reward_map: Literal["paper", "launch_script"] = setting(
         "paper", "f: the paper's table 9, or the released launch script's; the single values go before it"
     )
-    f_correct: float | None = setting(None, "what a correct claim is worth: 1; launch script .3")
-    f_hedged_correct: float | None = setting(None, "what a hedged correct claim is worth: .5; launch script .1")
-    f_vague: float | None = setting(None, "what a vague claim is worth: -1; launch script -.8")
-    f_hedged_wrong: float | None = setting(None, "what a hedged wrong claim is worth: -1.5; launch script -.9")
-    f_wrong: float | None = setting(None, "what a wrong claim is worth: -2; launch script -1.2")
-    g_5: float = setting(1.3, "factor of a claim that answers the question")
-    g_4: float = setting(1.2, "factor of a crucial claim")
-    g_3: float = setting(1.1, "factor of a relevant claim")
-    g_2: float = setting(1.0, "factor of a supplementary claim")
-    g_1: float = setting(-0.1, "factor of a claim that is repeated or useless")
-    alpha: float = setting(1.0, "α: weight of the truthfulness of the claims")
-    beta: float = setting(1.0, "β: weight of the informativeness of the sentences")
-    epsilon: float = setting(-0.9, "ε: least Σg of a sentence that the logarithm takes; above -1")  # log(1 - .9) = -2.30
-    clip: float | None = setting(None, "most that one token is paid, either way")  # (code, off) 10
-    no_eos: float = setting(0.0, "paid by an answer that was cut off before its end token")  # (code, off) -1
-    min_coverage: float = setting(0.5, "share of a claim's words that must be found in the answer to pay it there")  # (ours)
+    f_correct: float | None = setting(None, "what a correct claim is worth: 1; launch script .3", range=(-3, 2, 0.05))
+    f_hedged_correct: float | None = setting(
+        None, "what a hedged correct claim is worth: .5; launch script .1", range=(-3, 2, 0.05)
+    )
+    f_vague: float | None = setting(None, "what a vague claim is worth: -1; launch script -.8", range=(-3, 2, 0.05))
+    f_hedged_wrong: float | None = setting(
+        None, "what a hedged wrong claim is worth: -1.5; launch script -.9", range=(-3, 2, 0.05)
+    )
+    f_wrong: float | None = setting(None, "what a wrong claim is worth: -2; launch script -1.2", range=(-3, 2, 0.05))
+    g_5: float = setting(1.3, "factor of a claim that answers the question", range=(-1, 2, 0.05))
+    g_4: float = setting(1.2, "factor of a crucial claim", range=(-1, 2, 0.05))
+    g_3: float = setting(1.1, "factor of a relevant claim", range=(-1, 2, 0.05))
+    g_2: float = setting(1.0, "factor of a supplementary claim", range=(-1, 2, 0.05))
+    g_1: float = setting(-0.1, "factor of a claim that is repeated or useless", range=(-1, 2, 0.05))
+    alpha: float = setting(1.0, "α: weight of the truthfulness of the claims", range=(0, 3, 0.05))
+    beta: float = setting(1.0, "β: weight of the informativeness of the sentences", range=(0, 3, 0.05))
+    epsilon: float = setting(
+        -0.9, "ε: least Σg of a sentence that the logarithm takes; above -1", range=(-0.99, 1, 0.01)
+    )  # log(1 - .9) = -2.30
+    clip: float | None = setting(None, "most that one token is paid, either way", range=(0.1, 20, 0.1))  # (code, off) 10
+    no_eos: float = setting(
+        0.0, "paid by an answer that was cut off before its end token", range=(-3, 0, 0.1)
+    )  # (code, off) -1
+    min_coverage: float = setting(
+        0.5, "share of a claim's words that must be found in the answer to pay it there", range=(0, 1, 0.05)
+    )  # (ours)
 
 
 def label_values(config: RLFH) -> dict[str, float]:

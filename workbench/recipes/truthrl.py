@@ -61,7 +61,7 @@ class TruthRL:
     reasoning: Literal["none", "multiplicative", "additive", "conditional"] = setting(
         "none", "how the quality of the reasoning changes the outcome's reward"
     )  # §4.6, table 8
-    reasoning_weight: float = setting(0.5, "λ: weight of the reasoning, where it is additive")  # (appendix)
+    reasoning_weight: float = setting(0.5, "λ: weight of the reasoning, where it is additive", range=(0, 2, 0.05))  # (appendix)
     prompts: Prompts = ASKED
     grpo: GRPO = PAPER
 

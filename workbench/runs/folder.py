@@ -90,8 +90,6 @@ def open_run(
     stored = read_json(out / "config.json")
     if stored is None and (out / "config.json").exists():
         raise WorkbenchError(f"'{out / 'config.json'}' is damaged: mend it, or choose another --out folder")
-    if stored is None and (out / "config.json").exists():
-        raise WorkbenchError(f"'{out / 'config.json'}' is damaged: mend it, or choose another --out folder")
     begun = stored.pop("versions", {}) if stored else {}
     foreign = [name for name in ("metrics.jsonl", "rollouts.jsonl", "summary.json") if (out / name).exists()]
     if stored is None and foreign:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from workbench.jsonl import encode, iter_rows, repair, replace_rows, write_json
+from workbench.recipes import METHODS
+from workbench.recipes.method import reward_settings
 from workbench.runs.folder import differences, read_json
 from workbench.score.survey import checksum
 from workbench.score.tally import Tally, unfinished
@@ -49,18 +51,25 @@ def check_free(out: Path, settings: Mapping[str, Any], overwrite: bool = False) 
 def changes(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
     """What two scorings differ in, as "rlfh.alpha is 1.0, not 2.0".
 
-    Of the methods' configs, only the fields that both have are compared: a method that one of them does not pay differs in its
-    name, and fields of training, which earlier outputs list as well, pay nothing.
+    A field that is newer than the stored settings had its default then. Fields that only those have, such as earlier outputs'
+    of training, pay nothing; a method that one of the two does not pay differs in its name.
     """
     old, new = stored.get("config", {}), wanted.get("config", {})
 
     def flat(settings: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
-        both = {name: {field: config[name][field] for field in old[name].keys() & new[name]} for name in old.keys() & new}
+        both = {name: {**_usual(name, new[name]), **config[name]} for name in old.keys() & new}
+        both = {name: {field: both[name][field] for field in new[name]} for name in both}
         return {**settings, "config": sorted(config), **both}
 
     found = differences(flat(stored, old), flat(wanted, new))
     named = stored.get("method") != wanted.get("method")
     return [one for one in found if not (named and one.startswith("config "))]
+
+
+def _usual(name: str, fields: Iterable[str]) -> dict[str, Any]:
+    """What the fields of a method's config are by default."""
+    usual = reward_settings(METHODS[name].config()) if name in METHODS else {}
+    return {field: usual.get(field) for field in fields}
 
 
 def resume(out: Path, wanted: dict[str, int], methods: Sequence[str], tally: Tally) -> int:

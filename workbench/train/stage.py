@@ -13,7 +13,10 @@ Status = Literal["done", "interrupted"]
 
 @dataclass(frozen=True)
 class Job:
-    """What a stage is told: the policy to start from, where to write, the seed, and the folders of the stages before it."""
+    """What a stage is told: the policy to start from, where to write, the seed, and the folders of the stages before it.
+
+    The next stage starts from the checkpoint that one leaves in `policy/` of its folder, if it does (a cold start, merged).
+    """
 
     start: str
     out: Path
