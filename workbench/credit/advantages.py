@@ -113,8 +113,8 @@ def rtg(responses: Sequence[Rewarded]) -> Advantages:
     number of these tokens in the group.
     """
     returns = [_to_go(r.rewards or ()) for r in responses]
-    scale = _root_mean_square([went[token] for r, went in zip(responses, returns, strict=True) for token in r.paid]) + EPSILON
-    return [_fit([value / scale for value in went], r) for r, went in zip(responses, returns, strict=True)]
+    scale = _root_mean_square([to_go[token] for r, to_go in zip(responses, returns, strict=True) for token in r.paid]) + EPSILON
+    return [_fit([value / scale for value in to_go], r) for r, to_go in zip(responses, returns, strict=True)]
 
 
 def whiten(groups: Sequence[Sequence[Rewarded]]) -> list[Advantages]:
@@ -124,11 +124,11 @@ def whiten(groups: Sequence[Sequence[Rewarded]]) -> list[Advantages]:
     The prompts are not told apart: a token is compared with all others. No advantage of n tokens exceeds √n.
     """
     returns = [[_to_go(r.rewards or ())[: r.length] for r in responses] for responses in groups]
-    mean, std = _moments([value for went in returns for values in went for value in values])
+    mean, std = _moments([value for of_group in returns for values in of_group for value in values])
     scale = math.hypot(std, EPSILON)
     return [
-        [_fit([(value - mean) / scale for value in values], r) for r, values in zip(responses, went, strict=True)]
-        for responses, went in zip(groups, returns, strict=True)
+        [_fit([(value - mean) / scale for value in values], r) for r, values in zip(responses, of_group, strict=True)]
+        for responses, of_group in zip(groups, returns, strict=True)
     ]
 
 

@@ -58,10 +58,10 @@ def by_exposure(world: World, feedbacks: Sequence[Feedback]) -> list[tuple[int, 
     counts: dict[int, list[bool]] = {}
     for feedback in feedbacks:
         (fact_id,) = feedback.response.question.meta["fact_ids"]
-        shown = sum(world.exposures.get(fact_id, {}).values())
+        exposures = sum(world.exposures.get(fact_id, {}).values())
         verdict = feedback.verdict("outcome")
-        counts.setdefault(shown, []).append(verdict is not None and verdict.label == "correct")
-    return [(shown, sum(right) / len(right), len(right)) for shown, right in sorted(counts.items())]
+        counts.setdefault(exposures, []).append(verdict is not None and verdict.label == "correct")
+    return [(exposures, sum(right) / len(right), len(right)) for exposures, right in sorted(counts.items())]
 
 
 def readings(world: World, count: int, seed: int) -> list[Question]:
