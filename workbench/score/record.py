@@ -25,9 +25,9 @@ def claim(out: Path, settings: Mapping[str, Any], overwrite: bool = False) -> No
     if overwrite:
         for file in (path, out):  # in this order: an output without settings is never taken up
             file.unlink(missing_ok=True)
-    wanted = json.loads(json.dumps(settings))
-    if read_json(path) != wanted:
-        write_json(path, wanted)
+    current = json.loads(json.dumps(settings))
+    if read_json(path) != current:
+        write_json(path, current)
 
 
 def check_free(out: Path, settings: Mapping[str, Any], overwrite: bool = False) -> None:
@@ -55,12 +55,12 @@ def changes(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
     old, new = stored.get("config", {}), wanted.get("config", {})
 
     def flat(settings: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
-        both = {name: {field: config[name][field] for field in old[name].keys() & new[name]} for name in old.keys() & new}
-        return {**settings, "config": sorted(config), **both}
+        common = {name: {field: config[name][field] for field in old[name].keys() & new[name]} for name in old.keys() & new}
+        return {**settings, "config": sorted(config), **common}
 
-    found = differences(flat(stored, old), flat(wanted, new))
+    changed = differences(flat(stored, old), flat(wanted, new))
     named = stored.get("method") != wanted.get("method")
-    return [one for one in found if not (named and one.startswith("config "))]
+    return [line for line in changed if not (named and line.startswith("config "))]
 
 
 def resume(out: Path, wanted: dict[str, int], methods: Sequence[str], tally: Tally) -> int:
