@@ -225,5 +225,5 @@ def test_the_next_stage_starts_from_the_policy_that_one_has_made(bench: Bench, t
 
 def test_kinds_that_are_not_there_are_named_with_those_that_are(bench: Bench, tmp_path: Path) -> None:
     for setting in ("kinds=single,nonsense", "eval_kinds=single,nonsense"):
-        with pytest.raises(WorkbenchError, match="of kinds nonsense.*choose among .*single"):
+        with pytest.raises(WorkbenchError, match=r"of kinds nonsense.*choose among .*single"):
             run(bench, tmp_path / "run", override(SMALL, "truthrl", [f"truthrl.{setting}"]))

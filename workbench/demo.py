@@ -52,7 +52,7 @@ def run_demo(out: Path, seed: int = 1, threads: int = DEFAULT_THREADS) -> dict[s
 def demo_run(out: Path, reward: str, seed: int, threads: int) -> dict[str, Any]:
     """One run of the demo: the recipe's own settings, measured on the test split."""
     settings = [f"truthrl.reward={reward}", "truthrl.eval_split=test", "truthrl.eval_samples=2"]
-    return train("truthrl", "tiny", seed, out, None, threads, settings)
+    return train("truthrl", "tiny", seed=seed, out=out, threads=threads, overrides=settings)
 
 
 def results_table(reports: Mapping[str, Mapping[str, Any]], mode: str) -> Any:
@@ -74,8 +74,8 @@ def results_table(reports: Mapping[str, Mapping[str, Any]], mode: str) -> Any:
 def oracle_line(reports: Mapping[str, Mapping[str, Any]]) -> str:
     """How much of the way to the best abstainer each reward went, greedily."""
     shares = {reward: share_of_oracle(reports["start"]["greedy"], reports[reward]["greedy"]) for reward in REWARDS}
-    told = ", ".join(f"{reward} {share:+.2f}" for reward, share in shares.items() if share is not None)
-    return f"Share of the way from the start to an oracle that abstains exactly where the start is wrong: {told}"
+    listed = ", ".join(f"{reward} {share:+.2f}" for reward, share in shares.items() if share is not None)
+    return f"Share of the way from the start to an oracle that abstains exactly where the start is wrong: {listed}"
 
 
 def fixed_questions() -> list[Question]:
@@ -94,11 +94,11 @@ def fixed_questions() -> list[Question]:
 
 def answers(run: Path) -> list[dict[str, str]]:
     """The start's and the run's greedy answers to `fixed_questions`, as rows of plain strings."""
-    tiny, asked = bench("tiny"), fixed_questions()
+    tiny, questions = bench("tiny"), fixed_questions()
     texts = [
         [
             response.text.strip()
-            for response in generate(tiny.load(policy), asked, max_new_tokens=tiny.max_new_tokens, greedy=True)
+            for response in generate(tiny.load(policy), questions, max_new_tokens=tiny.max_new_tokens, greedy=True)
         ]
         for policy in (tiny.policy, str(run))
     ]
@@ -110,7 +110,7 @@ def answers(run: Path) -> list[dict[str, str]]:
             "before": before,
             "after": after,
         }
-        for question, before, after in zip(asked, *texts, strict=True)
+        for question, before, after in zip(questions, *texts, strict=True)
     ]
 
 

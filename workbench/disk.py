@@ -22,16 +22,16 @@ WORDS = (
 def is_full(error: BaseException) -> bool:
     """Whether an error, or one that led to it, says that nothing more can be written."""
     return any(
-        (isinstance(one, OSError) and one.errno in CODES)
-        or getattr(one, "sqlite_errorname", "") in NAMES
-        or any(words in str(one) for words in WORDS)
-        for one in _chain(error)
+        (isinstance(cause, OSError) and cause.errno in CODES)
+        or getattr(cause, "sqlite_errorname", "") in NAMES
+        or any(words in str(cause) for words in WORDS)
+        for cause in _chain(error)
     )
 
 
 def told(error: BaseException) -> str:
     """What to do about it."""
-    files = [str(one.filename) for one in _chain(error) if isinstance(one, OSError) and one.filename]
+    files = [str(cause.filename) for cause in _chain(error) if isinstance(cause, OSError) and cause.filename]
     where = f" ('{files[0]}')" if files else ""
     return f"the disk is full, or a file may not grow further{where}: free some space and run the same command again"
 
@@ -42,8 +42,8 @@ def check_space(folder: Path, wanted: int, remedy: str) -> None:
     Raises:
         WorkbenchError: less than that and a margin is free.
     """
-    there = next(path for path in (folder, *folder.resolve().parents) if path.is_dir())
-    free = shutil.disk_usage(there).free
+    existing = next(path for path in (folder, *folder.resolve().parents) if path.is_dir())
+    free = shutil.disk_usage(existing).free
     if free < wanted + MARGIN:
         raise WorkbenchError(
             f"'{folder}' has {free / 1e6:,.0f} MB free, and at least {(wanted + MARGIN) / 1e6:,.0f} MB are needed: free some "
@@ -53,8 +53,8 @@ def check_space(folder: Path, wanted: int, remedy: str) -> None:
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
     seen: set[int] = set()
-    found: BaseException | None = error
-    while found is not None and id(found) not in seen:
-        seen.add(id(found))
-        yield found
-        found = found.__cause__ or found.__context__
+    cause: BaseException | None = error
+    while cause is not None and id(cause) not in seen:
+        seen.add(id(cause))
+        yield cause
+        cause = cause.__cause__ or cause.__context__

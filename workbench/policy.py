@@ -55,7 +55,7 @@ def as_policy(name: str, model: Any, tokenizer: Any) -> Policy:
     model.generation_config = GenerationConfig(
         eos_token_id=list(stop_ids), pad_token_id=tokenizer.pad_token_id, bos_token_id=tokenizer.bos_token_id
     )
-    return Policy(name, tokenizer, stop_ids, partial(hf.complete, model, tokenizer.pad_token_id), model)
+    return Policy(name, tokenizer, stop_ids=stop_ids, complete=partial(hf.complete, model, tokenizer.pad_token_id), model=model)
 
 
 def load_apart(name: str | Path, *, base: str | Path | None = None, threads: int | None = None) -> Policy:
@@ -73,7 +73,7 @@ def load_apart(name: str | Path, *, base: str | Path | None = None, threads: int
     except OSError:
         declared = GenerationConfig.from_model_config(from_disk_or_hub(AutoConfig.from_pretrained, folder))
     complete = partial(apart.complete, str(name), None if base is None else str(base), threads)
-    return Policy(str(name), tokenizer, _stop_ids(tokenizer, declared), complete)
+    return Policy(str(name), tokenizer, stop_ids=_stop_ids(tokenizer, declared), complete=complete)
 
 
 def answer_apart() -> None:

@@ -64,8 +64,8 @@ class Store:
         questions = list({id(f.response.question): f.response.question for f in feedbacks}.values())
         rows = [feedback.to_row() for feedback in feedbacks]
         lines = [encode(row) for row in rows]  # before anything is written: this may raise
-        given = (passage for question in questions for passage in question.passages)
-        self._add(PASSAGES, map(_passage_row, (*given, *passages)))
+        inside = (passage for question in questions for passage in question.passages)
+        self._add(PASSAGES, map(_passage_row, (*inside, *passages)))
         self._add(QUESTIONS, (_question_row(question) for question in questions))
         self._write(self._rollouts, lines)
         return rows
@@ -287,6 +287,6 @@ def _question_row(question: Question) -> dict[str, Any]:
 
 def question_from_row(row: Mapping[str, Any], passages: Mapping[str, Passage]) -> Question:
     """A stored question; `passages` are the stored ones, by id."""
-    found = tuple(replace(passages[item["id"]], score=item["score"]) for item in row["passages"])
+    scored = tuple(replace(passages[item["id"]], score=item["score"]) for item in row["passages"])
     lists = {name: tuple(row[name]) for name in ("answers", "checklist")}
-    return Question(**{**row, **lists, "passages": found})
+    return Question(**{**row, **lists, "passages": scored})

@@ -58,11 +58,11 @@ def trl_reward(
     name, grade, recognise = _grader(recipe, bench, settings)
 
     def reward(prompts: Sequence[Any], completions: Sequence[Any], **columns: Any) -> list[float | None]:
-        asked = [recognise(question) for question in _questions(prompts, columns)]
+        questions = [recognise(question) for question in _questions(prompts, columns)]
         state = columns.get("trainer_state")
         step = None if state is None else state.global_step + 1
         feedbacks = grade(
-            _responses(asked, prompts, completions, columns.get("completion_ids"), tokenizer=tokenizer, step=step)
+            _responses(questions, prompts, completions, columns.get("completion_ids"), tokenizer=tokenizer, step=step)
         )
         if out is not None:
             append_feedback(out, feedbacks)
@@ -75,10 +75,10 @@ def trl_reward(
 
 
 def _grader(
-    recipe: Any, given: str | Bench | Checks, settings: Sequence[str]
+    recipe: Any, judge: str | Bench | Checks, settings: Sequence[str]
 ) -> tuple[str, Grade, Callable[[Question], Question]]:
     """The method's name, its grader over that judge, and what the judge adds to a question."""
-    able = bench_of(given) if isinstance(given, str) else given
+    able = bench_of(judge) if isinstance(judge, str) else judge
     checks = able if isinstance(able, Checks) else able.checks
     name, config = configure_method(recipe)
     if isinstance(recipe, str) and not isinstance(able, Checks):
@@ -88,8 +88,8 @@ def _grader(
 
 
 def _questions(prompts: Sequence[Any], columns: Mapping[str, Any]) -> list[Question]:
-    known = {name: columns[name] for name in COLUMNS if columns.get(name) is not None}
-    return [_question(prompt, {name: known[name][number] for name in known}) for number, prompt in enumerate(prompts)]
+    present = {name: columns[name] for name in COLUMNS if columns.get(name) is not None}
+    return [_question(prompt, {name: present[name][number] for name in present}) for number, prompt in enumerate(prompts)]
 
 
 def _question(prompt: Any, row: Mapping[str, Any]) -> Question:
@@ -109,14 +109,14 @@ def _digest(value: Any) -> str:
 
 def _last(messages: Sequence[Mapping[str, Any]], role: str) -> str:
     """The text of the last message of a role; "" if there is none."""
-    said = [message["content"] for message in messages if message["role"] == role and message.get("content")]
-    if said and not isinstance(said[-1], str):  # a list of parts, as of models that take images
-        return "".join(part.get("text") or "" for part in said[-1])
-    return said[-1] if said else ""
+    contents = [message["content"] for message in messages if message["role"] == role and message.get("content")]
+    if contents and not isinstance(contents[-1], str):  # a list of parts, as of models that take images
+        return "".join(part.get("text") or "" for part in contents[-1])
+    return contents[-1] if contents else ""
 
 
 def _responses(
-    asked: Sequence[Question],
+    questions: Sequence[Question],
     prompts: Sequence[Any],
     completions: Sequence[Any],
     ids: Sequence[Sequence[int]] | None,
@@ -139,10 +139,10 @@ def _responses(
             response = Response("", question, text, offsets=words(text), source="words")
         return replace(response, prefill=opened(prompt)) if isinstance(prompt, str) else response
 
-    assert len(asked) == len(completions) == len(prompts), (len(asked), len(completions), len(prompts))
+    assert len(questions) == len(completions) == len(prompts), (len(questions), len(completions), len(prompts))
     return [
         named(read(number, question), group, sample, step)
-        for number, (question, (group, sample)) in enumerate(zip(asked, grouped(asked, step), strict=True))
+        for number, (question, (group, sample)) in enumerate(zip(questions, grouped(questions, step), strict=True))
     ]
 
 

@@ -94,10 +94,10 @@ def with_adapter(model: Any, adapter: Path) -> Any:
     if not (adapter / ADAPTER).is_file():
         raise WorkbenchError(f"'{adapter}' has no {ADAPTER}: name the folder that the adapter was saved in")
     with loading(str(adapter), "name an adapter and the base model that it was trained on"):
-        both = PeftModel.from_pretrained(model, str(adapter))
-        result = both.load_adapter(str(adapter), adapter_name="default")  # once more, since the first does not tell
+        adapted = PeftModel.from_pretrained(model, str(adapter))
+        result = adapted.load_adapter(str(adapter), adapter_name="default")  # once more, since the first does not tell
     _refuse_keys(str(adapter), result.missing_keys, result.unexpected_keys)
-    return both.merge_and_unload()
+    return adapted.merge_and_unload()
 
 
 def verify(folder: Path) -> None:
@@ -119,10 +119,10 @@ def verify(folder: Path) -> None:
 
 def _refuse_keys(name: str, missing: Iterable[str], unexpected: Iterable[str], mismatched: Iterable[str] = ()) -> None:
     problems = {"are missing": missing, "are not of this model": unexpected, "have another shape than its model's": mismatched}
-    for what, keys in problems.items():
+    for problem, keys in problems.items():
         if named := sorted(keys):
             more = f" and {len(named) - SHOWN} more" if len(named) > SHOWN else ""
             raise WorkbenchError(
-                f"the weights of '{name}' do not fit: {', '.join(named[:SHOWN])}{more} {what}; take the checkpoint, with its "
-                "config, from where it was saved"
+                f"the weights of '{name}' do not fit: {', '.join(named[:SHOWN])}{more} {problem}; take the checkpoint, with "
+                "its config, from where it was saved"
             )

@@ -74,9 +74,9 @@ def _token_view_class() -> Any:
         shown = ""
 
         def show(self, feedback: Feedback, method: str | None = None, group: Sequence[Feedback] = ()) -> None:
-            shown = payload(feedback, method, group)
-            self.shown = f"{shown['id']}, {shown['method']}, {len(shown['tokens'])} tokens, {len(shown['claims'])} claims"
-            self.data = as_json(shown)
+            view = payload(feedback, method, group)
+            self.shown = f"{view['id']}, {view['method']}, {len(view['tokens'])} tokens, {len(view['claims'])} claims"
+            self.data = as_json(view)
 
         def __repr__(self) -> str:  # without the data and without random ids
             return f"TokenView({self.shown})"
@@ -104,25 +104,27 @@ def what_if(feedback: Feedback, method: str = "rlfh", group: Sequence[Feedback] 
     from ipywidgets import HTML, VBox
 
     config = method_configs((method,))[method]
-    boxes = {one["name"]: _box(one) for one in controls(config) if not fields or one["name"] in fields}
-    told, view = HTML(), token_view(pay(feedback, {method: config}), method, group)
+    boxes = {item["name"]: _box(item) for item in controls(config) if not fields or item["name"] in fields}
+    message, view = HTML(), token_view(pay(feedback, {method: config}), method, group)
 
     def show(_: Any = None) -> None:
-        given = {name: _given(box) for name, box in boxes.items() if _given(box) != box.start}
+        changes = {name: _given(box) for name, box in boxes.items() if _given(box) != box.start}
         try:
-            configs, said = changed({method: config}, {method: given})
+            configs, arguments = changed({method: config}, {method: changes})
             row = pay(feedback, configs)
         except WorkbenchError as error:
-            told.value = escape(str(error))
+            message.value = escape(str(error))
             return
         reward = row.rewards[method]
-        told.value = escape(f"{method}: {'not scored' if reward.value is None else f'{reward.value:+.4f}'}  {' '.join(said)}")
-        view.show(row, method, [row if one.response.id == row.response.id else pay(one, configs) for one in group])
+        message.value = escape(
+            f"{method}: {'not scored' if reward.value is None else f'{reward.value:+.4f}'}  {' '.join(arguments)}"
+        )
+        view.show(row, method, [row if member.response.id == row.response.id else pay(member, configs) for member in group])
 
     for box in boxes.values():
         box.observe(show, "value")
     show()
-    return VBox([told, VBox(list(boxes.values())), view])
+    return VBox([message, VBox(list(boxes.values())), view])
 
 
 def _box(control: Mapping[str, Any]) -> Any:

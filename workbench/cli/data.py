@@ -44,15 +44,15 @@ def data_show(
 ) -> None:
     """Read a data set or a file, count its questions by kind, and show the first few."""
     with stdout_kept_clean():
-        found = describe(source, split, count, mapping, schema)
-    show(found, as_json, _print)
+        description = describe(source, split, count=count, mapping=mapping, schema=schema)
+    show(description, as_json, _print)
 
 
-def _print(found: Mapping[str, Any]) -> None:
-    shown = [name for name in found if name != "questions"]
-    print_table("", ("", ""), [(name, text(found[name])) for name in shown])
+def _print(description: Mapping[str, Any]) -> None:
+    names = [name for name in description if name != "questions"]
+    print_table("", ("", ""), [(name, text(description[name])) for name in names])
     rows = [
         [q["id"], q["kind"], q["text"][:200], " | ".join(q["answers"])[:100], f"{q['title'][:60]} ({len(q['passages'])})"]
-        for q in found["questions"]
+        for q in description["questions"]
     ]
     print_table("the first of them", ("id", "kind", "question", "answers", "title (passages)"), rows)

@@ -143,20 +143,20 @@ def _telling() -> Callable[[str, int, int | None, int], str]:
         nonlocal begun
         begun = passages if begun is None else begun
         rate = (passages - begun) / max(1e-9, time.monotonic() - started)
-        whole = "" if total is None else f" of {total:,}"
-        return f"{doing}: {rows:,}{whole} rows, {passages:,} passages, {rate:,.0f}/s"
+        of_total = "" if total is None else f" of {total:,}"
+        return f"{doing}: {rows:,}{of_total} rows, {passages:,} passages, {rate:,.0f}/s"
 
     return tell
 
 
 def _lines(tell: Callable[[str, int, int | None, int], str]) -> Callable[[str, int, int | None, int], None]:
-    told = time.monotonic()
+    printed_at = time.monotonic()
 
     def update(doing: str, rows: int, total: int | None, passages: int) -> None:
-        nonlocal told
+        nonlocal printed_at
         line = tell(doing, rows, total, passages)
-        if time.monotonic() - told >= 10:
-            told = time.monotonic()
+        if time.monotonic() - printed_at >= 10:
+            printed_at = time.monotonic()
             print(line, file=sys.stderr)
 
     return update

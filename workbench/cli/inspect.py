@@ -39,8 +39,8 @@ def inspect(
 def _check(run: Path | None, runs: Path | None) -> None:
     """Raise a WorkbenchError for a folder that is not there, or is a file."""
     if runs is not None and not runs.is_dir():
-        there = "is a file" if runs.exists() else "is not there"
-        raise WorkbenchError(f"--runs {runs}: this folder {there}; name the folder that holds the runs, or leave --runs out")
+        state = "is a file" if runs.exists() else "is not there"
+        raise WorkbenchError(f"--runs {runs}: this folder {state}; name the folder that holds the runs, or leave --runs out")
     if run is not None and run.is_file():
         raise WorkbenchError(f"--run {run} is a file: name the folder that it lies in, --run {run.parent}")
     if run is not None and not run.exists():

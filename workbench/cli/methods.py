@@ -19,7 +19,7 @@ def methods(
 ) -> None:
     """List the methods, or one method's settings: what `--set METHOD.FIELD=VALUE` can change, and what it is now."""
     if name is None:
-        listed = {one.name: {"title": one.title, "trains": one.stages is not None} for one in METHODS.values()}
+        listed = {recipe.name: {"title": recipe.title, "trains": recipe.stages is not None} for recipe in METHODS.values()}
         show(listed, as_json, _print_methods)
     else:
         config = method(name).configure(bench)
@@ -28,9 +28,9 @@ def methods(
 
 
 def _print_methods(listed: Any) -> None:
-    rows = [(name, one["title"], "rewards, training" if one["trains"] else "rewards") for name, one in listed.items()]
+    rows = [(name, entry["title"], "rewards, training" if entry["trains"] else "rewards") for name, entry in listed.items()]
     print_table("", ("method", "", "here"), rows)
 
 
 def _print_settings(fields: Any) -> None:
-    print_table("", ("--set", "value", ""), [(name, text(one["value"]), one["help"]) for name, one in fields.items()])
+    print_table("", ("--set", "value", ""), [(name, text(entry["value"]), entry["help"]) for name, entry in fields.items()])

@@ -57,14 +57,14 @@ def metrics(
     return exit_code(result)
 
 
-def _weights(text: str) -> tuple[float, ...]:
+def _weights(argument: str) -> tuple[float, ...]:
     try:
-        found = tuple(float(part) for part in text.split(","))
+        weights = tuple(float(part) for part in argument.split(","))
     except ValueError:
-        found = ()
-    if len(found) != 3 or not all(abs(value) < float("inf") for value in found):
-        raise typer.BadParameter(f"'{text}' is not three numbers such as 1,0,1", param_hint="--weights")
-    return found
+        weights = ()
+    if len(weights) != 3 or not all(abs(value) < float("inf") for value in weights):
+        raise typer.BadParameter(f"'{argument}' is not three numbers such as 1,0,1", param_hint="--weights")
+    return weights
 
 
 def _figures(feedback: Path, other: Path | None, folder: Path, sections: Any) -> list[str]:
@@ -73,10 +73,10 @@ def _figures(feedback: Path, other: Path | None, folder: Path, sections: Any) ->
             "the figures compare two files: name OTHER, the feedback before training", param_hint="--figures"
         )
     folder.mkdir(parents=True, exist_ok=True)
-    drawn = figures(read_rows(other, sections), read_rows(feedback, sections))
-    for name, figure in drawn.items():
+    by_name = figures(read_rows(other, sections), read_rows(feedback, sections))
+    for name, figure in by_name.items():
         figure.write_html(folder / f"{name}.html", include_plotlyjs="directory")
-    return [str(folder / f"{name}.html") for name in drawn]
+    return [str(folder / f"{name}.html") for name in by_name]
 
 
 def _print(result: Mapping[str, Any]) -> None:
@@ -97,20 +97,20 @@ def _print(result: Mapping[str, Any]) -> None:
     counts = [("", result), *((("other", other),) if other else ())]
     states = tuple(LEFT_OUT.get(state, state) for state in result["excluded"])
     print_table("excluded from the claim metrics", ("file", *states), [
-        (name or "all", *map(text, found["excluded"].values())) for name, found in counts
+        (name or "all", *map(text, report["excluded"].values())) for name, report in counts
     ])  # fmt: skip
     outcomes = {"scored": "scored", "failed": "failed", "no_gold": "no gold answer"}
     print_table("outcomes", ("file", *outcomes.values()), [
-        (name or "all", *(text(found["outcomes"][key]) for key in outcomes)) for name, found in counts
+        (name or "all", *(text(report["outcomes"][key]) for key in outcomes)) for name, report in counts
     ])  # fmt: skip
-    for name, found in counts:
+    for name, report in counts:
         which = name or "the file"
-        if failed := found["failed"]:
-            complain(f"{failed} of {found['n']} rows of {which} failed: a failure is recorded on them")
-        if unjudged := found["excluded"]["not_judged"]:
-            complain(f"excluded: not judged: {unjudged} of {found['n']} rows of {which}; `workbench score` judges them")
-        if found["duplicate_ids"]:
-            complain(f"{found['duplicate_ids']} rows of {which} have an id that came before, and count once more")
+        if failed := report["failed"]:
+            complain(f"{failed} of {report['n']} rows of {which} failed: a failure is recorded on them")
+        if unjudged := report["excluded"]["not_judged"]:
+            complain(f"excluded: not judged: {unjudged} of {report['n']} rows of {which}; `workbench score` judges them")
+        if report["duplicate_ids"]:
+            complain(f"{report['duplicate_ids']} rows of {which} have an id that came before, and count once more")
     for name in names:
         if reason := result[name].get("reason"):
             complain(f"{name}: {reason}")

@@ -116,8 +116,9 @@ def score(
 ) -> int:
     """Turn responses into claims, verdicts and rewards, row by row."""
     options = Options(
-        source, out, method, judge, model, passages, store, tokenizer, _columns(columns), overrides or [],
-        max_failed, concurrency, timeout, cache, _price(price), overwrite, api_key_env,
+        source, out, method=method, judge=judge, model=model, passages=passages, store=store, tokenizer=tokenizer,
+        columns=_columns(columns), overrides=overrides or [], max_failed=max_failed, concurrency=concurrency,
+        timeout=timeout, cache=cache, price=_price(price), overwrite=overwrite, api_key_env=api_key_env,
     )  # fmt: skip
     try:
         with ended_by_signal(), stdout_kept_clean(), bar() as progress:
@@ -139,11 +140,13 @@ def agree(
     as_json: Json = False,
 ) -> None:
     """Say how far two feedback files agree on claims and outcomes: accuracy, Cohen's kappa, and scores by label."""
-    found = agreement(first, second)
-    if differ := found["other_responses"]:
-        more = f" and {found['excluded']['other_response'] - NAMED} more" if found["excluded"]["other_response"] > NAMED else ""
+    report = agreement(first, second)
+    if differ := report["other_responses"]:
+        more = (
+            f" and {report['excluded']['other_response'] - NAMED} more" if report["excluded"]["other_response"] > NAMED else ""
+        )
         complain(f"left out, since the two files have another response under the same id: {', '.join(differ[:NAMED])}{more}")
-    show(found, as_json, _print_agreement)
+    show(report, as_json, _print_agreement)
 
 
 @app.command("import", epilog="Example: workbench import trl runs/grpo/completions --out runs/logged.jsonl")
@@ -162,24 +165,24 @@ def import_logged(
     return 3 if summary["malformed"] else 0
 
 
-def _columns(text: str) -> dict[str, str]:
+def _columns(argument: str) -> dict[str, str]:
     """ "response=output,id=key" as {"response": "output", "id": "key"}."""
-    pairs = [part.partition("=") for part in text.split(",") if part.strip()]
+    pairs = [part.partition("=") for part in argument.split(",") if part.strip()]
     columns = {name.strip(): column.strip() for name, _, column in pairs}
     if wrong := [name for name, column in columns.items() if name not in _FIELDS or not column]:
-        raise WorkbenchError(f"--map {text}: write FIELD=COLUMN, not '{wrong[0]}'; the fields are {', '.join(_FIELDS)}")
+        raise WorkbenchError(f"--map {argument}: write FIELD=COLUMN, not '{wrong[0]}'; the fields are {', '.join(_FIELDS)}")
     return columns
 
 
-def _price(text: str | None) -> tuple[float, float] | None:
-    if text is None:
+def _price(argument: str | None) -> tuple[float, float] | None:
+    if argument is None:
         return None
     try:
-        per_million_in, per_million_out = (float(part) for part in text.split(","))
+        per_million_in, per_million_out = (float(part) for part in argument.split(","))
     except ValueError as error:
-        raise WorkbenchError(f"--price {text}: write two numbers, as in --price 0.15,0.60") from error
+        raise WorkbenchError(f"--price {argument}: write two numbers, as in --price 0.15,0.60") from error
     if not all(0 <= price < math.inf for price in (per_million_in, per_million_out)):
-        raise WorkbenchError(f"--price {text}: a price is a finite number from 0 on, as in --price 0.15,0.60")
+        raise WorkbenchError(f"--price {argument}: a price is a finite number from 0 on, as in --price 0.15,0.60")
     return per_million_in, per_million_out
 
 
@@ -218,10 +221,10 @@ def _explain(summary: Mapping[str, Any], max_failed: float) -> None:
         complain(f"unscored, without having failed: {summary['unscored']} of {summary['rows']} rows{why}")
     if summary.get("status") == "too_many_failures":
         parts = {"failed": summary["failed"], "could not be scored": summary["unscored"]}
-        told = " and ".join(f"{count} {what}" for what, count in parts.items() if count)
+        problems = " and ".join(f"{count} {problem}" for problem, count in parts.items() if count)
         complain(
-            f"stopped: of {summary['rows']} rows, {told}: more than --max-failed {max_failed:g} allows; mend that and run the "
-            "same command again"
+            f"stopped: of {summary['rows']} rows, {problems}: more than --max-failed {max_failed:g} allows; mend that and run "
+            "the same command again"
         )
 
 
@@ -251,13 +254,13 @@ def _print_summary(summary: Mapping[str, Any]) -> None:
         print_table("failed rows", ("id", "stage", "reason"), [*lines, *more])
 
 
-def _print_agreement(found: Mapping[str, Any]) -> None:
-    left_out = [f"{count} {LEFT_OUT[what]}" for what, count in found["excluded"].items() if count and what in LEFT_OUT]
-    failed = found["failed"]
-    print(f"{found['rows']} responses compared; left out: {' · '.join(left_out) or 'nothing'}")
+def _print_agreement(report: Mapping[str, Any]) -> None:
+    left_out = [f"{count} {LEFT_OUT[reason]}" for reason, count in report["excluded"].items() if count and reason in LEFT_OUT]
+    failed = report["failed"]
+    print(f"{report['rows']} responses compared; left out: {' · '.join(left_out) or 'nothing'}")
     if failed:
         print(f"{failed} of them failed in A or in B: of these, what has a label in both is compared")
-    for name, cell in found.items():
+    for name, cell in report.items():
         if isinstance(cell, Mapping) and cell.get("n"):
             rows = [(label, *map(_shown, scores.values())) for label, scores in cell["labels"].items()]
             title = f"{name}: n {cell['n']}, accuracy {_shown(cell['accuracy'])}, kappa {_shown(cell['kappa'])}"

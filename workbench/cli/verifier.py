@@ -66,7 +66,7 @@ def verifier_merge(
 ) -> None:
     """Take the mean of the weights of several trained verifiers; it often errs less than each."""
     with stdout_kept_clean():
-        card = merge_verifiers(folders, data, dev, out, share, threads)
+        card = merge_verifiers(folders, data, dev, out=out, shares=share, threads=threads)
     show(card, as_json, lambda _: print((out / "README.md").read_text(encoding="utf-8")))
 
 
@@ -86,17 +86,17 @@ def verifier_evaluate(
     show({"verifier": loaded.name, "threads": threads, **result}, as_json, _print)
 
 
-def _weights(given: list[str]) -> dict[str, float]:
-    found = {}
-    for one in given:
-        source, _, value = one.rpartition("=")
+def _weights(arguments: list[str]) -> dict[str, float]:
+    weights = {}
+    for argument in arguments:
+        source, _, value = argument.rpartition("=")
         try:
-            found[source] = float(value)
+            weights[source] = float(value)
         except ValueError:
             source = ""
-        if not source or not found[source] >= 0:
-            raise WorkbenchError(f"--weight {one}: expected SOURCE=WEIGHT with a weight of at least 0, as in begin=0.5")
-    return found
+        if not source or not weights[source] >= 0:
+            raise WorkbenchError(f"--weight {argument}: expected SOURCE=WEIGHT with a weight of at least 0, as in begin=0.5")
+    return weights
 
 
 def _print(result: Any) -> None:

@@ -65,10 +65,10 @@ Rule = Callable[[Row, random.Random], Row | None]
 
 def exchange_number(row: Row, rng: random.Random) -> Row | None:
     """Another number, of the same size and look, in a supported claim."""
-    found = [match for match in NUMBER.finditer(row.claim) if match.group() in row.premise]
-    if row.label != SUPPORT or not found:
+    numbers = [match for match in NUMBER.finditer(row.claim) if match.group() in row.premise]
+    if row.label != SUPPORT or not numbers:
         return exchange_count(row, rng)
-    match = rng.choice(found)
+    match = rng.choice(numbers)
     return _swap(row, match.span(), _other_number(match.group(), rng))
 
 
@@ -91,10 +91,10 @@ def exchange_name(names: Sequence[str]) -> Rule:
     """Another name in a supported claim: one of the same premise where there is one, else one of `names`."""
 
     def rule(row: Row, rng: random.Random) -> Row | None:
-        found = [match for match in NAME.finditer(row.claim) if match.group() in row.premise]
-        if row.label != SUPPORT or not found:
+        mentions = [match for match in NAME.finditer(row.claim) if match.group() in row.premise]
+        if row.label != SUPPORT or not mentions:
             return None
-        match = rng.choice(found)
+        match = rng.choice(mentions)
         near = [name for name in NAME.findall(row.premise) if name not in row.claim and match.group() not in name]
         other = rng.choice(near if near and rng.random() < 0.5 else names)
         return None if other in row.claim else _swap(row, match.span(), other)
@@ -157,15 +157,15 @@ def augment(rows: Sequence[Row], seed: int, share: float = 0.25) -> list[Row]:
         instruct,
     ]  # so often, or it is not learnt
     elsewhere = {source: misplace(texts) for source, texts in premises.items()}
-    made: list[Row] = []
+    new_rows: list[Row] = []
     for _ in range(int(20 * share * len(rows))):
-        if len(made) >= share * len(rows):
+        if len(new_rows) >= share * len(rows):
             break
         row = rng.choice(factual if rng.random() < 0.7 else rows)
         rules = [*anywhere, elsewhere[row.source]] if row.source in elsewhere else anywhere
         if new := rng.choice(rules)(row, rng):
-            made.append(new)
-    return made
+            new_rows.append(new)
+    return new_rows
 
 
 def _swap(row: Row, span: tuple[int, int], text: str) -> Row:

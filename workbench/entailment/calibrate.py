@@ -24,10 +24,10 @@ def calibrate(verifier: Verifier, rows: Sequence[Row]) -> Settings:
     """`verifier.settings` with temperature and band fitted on `rows`."""
     import torch
 
-    scores = verifier.scores([(row.premise, row.claim) for row in rows]).double()
-    gold = torch.tensor([row.label for row in rows])
-    temperature = fit_temperature(scores, gold)
-    return band(replace(verifier.settings, temperature=temperature), (scores / temperature).softmax(-1), gold)
+    scores_NK = verifier.scores([(row.premise, row.claim) for row in rows]).double()
+    gold_N = torch.tensor([row.label for row in rows])
+    temperature = fit_temperature(scores_NK, gold_N)
+    return band(replace(verifier.settings, temperature=temperature), (scores_NK / temperature).softmax(-1), gold_N)
 
 
 def fit_temperature(scores: torch.Tensor, gold: torch.Tensor) -> float:
@@ -52,22 +52,22 @@ def band(settings: Settings, probabilities: torch.Tensor, gold: torch.Tensor) ->
     """
     import torch
 
-    weight = 1 / torch.bincount(gold, minlength=3).clamp(min=1).double()[gold]
-    cost = torch.tensor(COST, dtype=torch.double)
-    support, contradict = probabilities[:, 0], probabilities[:, 1]
+    weight_N = 1 / torch.bincount(gold, minlength=3).clamp(min=1).double()[gold]
+    cost_KK = torch.tensor(COST, dtype=torch.double)
+    support_N, contradict_N = probabilities[:, 0], probabilities[:, 1]
 
     def mean_cost(high: float, low: float) -> float:
-        correct = (support >= high) & (support >= contradict)
-        wrong = ~correct & (contradict >= low) & (contradict > support)
-        said = torch.where(correct, 0, torch.where(wrong, 2, 1))
-        return float((cost[gold, said] * weight).sum())
+        correct_N = (support_N >= high) & (support_N >= contradict_N)
+        wrong_N = ~correct_N & (contradict_N >= low) & (contradict_N > support_N)
+        predicted_N = torch.where(correct_N, 0, torch.where(wrong_N, 2, 1))
+        return float((cost_KK[gold, predicted_N] * weight_N).sum())
 
     high, low = min(((h, c) for h in BAND for c in BAND), key=lambda pair: (round(mean_cost(*pair), 9), -pair[0], -pair[1]))
-    is_support = gold == 0
+    is_support_N = gold == 0
 
     def balanced(threshold: float) -> float:
-        above = support >= threshold
-        return float((above[is_support].double().mean() + (~above[~is_support]).double().mean()) / 2)
+        above_N = support_N >= threshold
+        return float((above_N[is_support_N].double().mean() + (~above_N[~is_support_N]).double().mean()) / 2)
 
     split = max(SPLIT, key=lambda threshold: (round(balanced(threshold), 9), -abs(threshold - 0.5)))
     return replace(settings, support=high, contradict=low, split=split)
@@ -78,12 +78,12 @@ def reliability(confidence: Sequence[float], right: Sequence[bool], bins: int = 
     groups: list[list[int]] = [[] for _ in range(bins)]
     for i, value in enumerate(confidence):
         groups[min(bins - 1, int(value * bins))].append(i)
-    shown = []
+    filled = []
     for number, group in enumerate(groups):
         if group:
             mean = sum(confidence[i] for i in group) / len(group)
             share = sum(right[i] for i in group) / len(group)
             bounds = {"low": number / bins, "high": (number + 1) / bins}
-            shown.append({**bounds, "n": len(group), "confidence": mean, "accuracy": share})
-    ece = sum(one["n"] * abs(one["confidence"] - one["accuracy"]) for one in shown) / max(1, len(confidence))
-    return {"ece": ece, "bins": shown}
+            filled.append({**bounds, "n": len(group), "confidence": mean, "accuracy": share})
+    ece = sum(cell["n"] * abs(cell["confidence"] - cell["accuracy"]) for cell in filled) / max(1, len(confidence))
+    return {"ece": ece, "bins": filled}

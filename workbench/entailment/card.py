@@ -55,43 +55,43 @@ def make_card(folder: Path, split: Split, model: Any, runs: Sequence[Mapping[str
     The dev rows also fit the temperature and the band, so calibration is shown cross-fitted as well: on each half with what
     the other half fitted.
     """
-    adapter, held = folder / "adapter.safetensors", split.held
+    adapter, dev_rows = folder / "adapter.safetensors", split.held
     with use_threads(threads):
         plain = Verifier(expand(read_tensors(adapter)))
-        verifier = Verifier(plain.model, calibrate(plain, held))
-        before = evaluate_verifier(Verifier(model), held)["accuracy"]
-        dev = evaluate_verifier(verifier, held)
+        verifier = Verifier(plain.model, calibrate(plain, dev_rows))
+        before = evaluate_verifier(Verifier(model), dev_rows)["accuracy"]
+        dev = evaluate_verifier(verifier, dev_rows)
     with use_threads(1):
-        speed = evaluate_verifier(verifier, held[:PEAK_ROWS])["claims_per_second"]
+        speed = evaluate_verifier(verifier, dev_rows[:PEAK_ROWS])["claims_per_second"]
         robust = robustness(verifier)
     return {
         "settings": asdict(verifier.settings),
         "base": {"name": BASE, "sha256": BASE_SHA256},
         "adapter": {"bytes": adapter.stat().st_size, "sha256": sha256(adapter), "rank": runs[0]["rank"]},
         "data": {name: {"file": path.name, "sha256": sha256(path)} for name, path in split.files.items()},
-        "rows": {"train": len(split.rows), "dev": len(held), "by_source": _counts(split.rows)},
+        "rows": {"train": len(split.rows), "dev": len(dev_rows), "by_source": _counts(split.rows)},
         "runs": list(runs),
         "before_compression": before,
         "dev": dev,
-        "cross_fitted_ece": _cross_fitted(plain, held),
-        "uncalibrated_ece": evaluate_verifier(plain, held)["calibration"]["ece"],
+        "cross_fitted_ece": _cross_fitted(plain, dev_rows),
+        "uncalibrated_ece": evaluate_verifier(plain, dev_rows)["calibration"]["ece"],
         "robustness": robust,
-        "one_thread": {"claims_per_second": speed, "rows": min(PEAK_ROWS, len(held))},
+        "one_thread": {"claims_per_second": speed, "rows": min(PEAK_ROWS, len(dev_rows))},
     }
 
 
-def _cross_fitted(plain: Any, held: Sequence[Row]) -> float:
+def _cross_fitted(plain: Any, dev_rows: Sequence[Row]) -> float:
     import torch
 
-    scores = plain.scores([(row.premise, row.claim) for row in held]).double()
-    gold = torch.tensor([row.label for row in held])
-    halves = [torch.arange(start, len(held), 2) for start in (0, 1)]
+    scores_NK = plain.scores([(row.premise, row.claim) for row in dev_rows]).double()
+    gold_N = torch.tensor([row.label for row in dev_rows])
+    halves = [torch.arange(start, len(dev_rows), 2) for start in (0, 1)]
     confidence: list[float] = []
     right: list[bool] = []
-    for fitted, shown in (halves, halves[::-1]):
-        top = (scores[shown] / fit_temperature(scores[fitted], gold[fitted])).softmax(-1).max(-1)
+    for fitted, measured in (halves, halves[::-1]):
+        top = (scores_NK[measured] / fit_temperature(scores_NK[fitted], gold_N[fitted])).softmax(-1).max(-1)
         confidence += top.values.tolist()
-        right += (top.indices == gold[shown]).tolist()
+        right += (top.indices == gold_N[measured]).tolist()
     ece: float = reliability(confidence, right)["ece"]
     return ece
 
@@ -134,11 +134,11 @@ def card_text(
         "by_class": _table(("class", "n", "recall", "precision"), [
             (name, cell["n"], cell["recall"], cell["precision"]) for name, cell in dev["by_class"].items()
         ]),
-        "confusion": _table(("gold \\ said", *LABELS), [(gold, *said.values()) for gold, said in dev["confusion"].items()]),
-        "labels": _table(("gold \\ label", *SAID), [(gold, *said.values()) for gold, said in dev["labels"].items()]),
+        "confusion": _table(("gold \\ said", *LABELS), [(gold, *counts.values()) for gold, counts in dev["confusion"].items()]),
+        "labels": _table(("gold \\ label", *SAID), [(gold, *counts.values()) for gold, counts in dev["labels"].items()]),
         "bins": _table(("confidence", "n", "mean confidence", "share right"), [
-            (f"{one['low']:.1f}–{one['high']:.1f}", one["n"], one["confidence"], one["accuracy"])
-            for one in dev["calibration"]["bins"]
+            (f"{row['low']:.1f}–{row['high']:.1f}", row["n"], row["confidence"], row["accuracy"])
+            for row in dev["calibration"]["bins"]
         ]),
         "by_length": _measures("premise", dev["by_length"]),
         "by_negation": _measures("claim", dev["by_negation"]),
@@ -156,7 +156,7 @@ def card_text(
 
 def _made(runs: Sequence[Mapping[str, Any]], files: Mapping[str, Mapping[str, str]]) -> str:
     """The commands that make it, how long they took, and their settings."""
-    data = " ".join(f"--{name} {one['file']}" for name, one in files.items())
+    data = " ".join(f"--{name} {file['file']}" for name, file in files.items())
     lines = [f"    workbench verifier train {data} --out RUN{n} {_options(run)}" for n, run in enumerate(runs, start=1)]
     if len(runs) > 1:
         shares = " ".join(f"--share {run['share']:.2g}" for run in runs)
@@ -174,8 +174,10 @@ _APART = ("weights", "seconds", "share", "save_every")
 
 def _options(run: Mapping[str, Any]) -> str:
     """Those of the command line, and the weights of sources that are not the usual ones."""
-    other = {source: weight for source, weight in run["weights"].items() if WEIGHTS.get(source) != weight}
-    return " ".join([f"--{name} {run[name]}" for name in _OPTIONS] + [f"--weight {source}={w}" for source, w in other.items()])
+    changed = {source: weight for source, weight in run["weights"].items() if WEIGHTS.get(source) != weight}
+    return " ".join(
+        [f"--{name} {run[name]}" for name in _OPTIONS] + [f"--weight {source}={w}" for source, w in changed.items()]
+    )
 
 
 def _measures(name: str, cells: Mapping[str, Mapping[str, Any]]) -> str:

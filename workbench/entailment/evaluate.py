@@ -27,14 +27,14 @@ def evaluate_verifier(verifier: Verifier, rows: Sequence[Row]) -> dict[str, Any]
     checks = verifier.check_all([(row.claim, [row.premise]) for row in rows])
     seconds = time.perf_counter() - start
     triples = [(check.support, check.contradict, check.neutral) for check in checks]
-    said = [max(range(3), key=triple.__getitem__) for triple in triples]
-    judged = list(zip(rows, said, triples, strict=True))
+    predicted = [max(range(3), key=triple.__getitem__) for triple in triples]
+    judged = list(zip(rows, predicted, triples, strict=True))
     result = {
         "n": len(rows),
         **measure(judged, bound),
         "by_source": split(judged, bound, lambda row: row.source),
         "by_class": {name: _class(judged, number) for number, name in enumerate(LABELS)},
-        "confusion": _confusion(rows, [LABELS[number] for number in said], LABELS),
+        "confusion": _confusion(rows, [LABELS[number] for number in predicted], LABELS),
         "calibration": reliability([max(triple) for triple in triples], [row.label == s for row, s, _ in judged]),
         "support_calibration": reliability([triple[0] for triple in triples], [row.label == 0 for row in rows]),
         "labels": _confusion(rows, [verifier.label(check) for check in checks], SAID),
@@ -49,12 +49,12 @@ Judged = tuple[Row, int, tuple[float, float, float]]
 
 
 def measure(judged: Sequence[Judged], bound: float) -> dict[str, Any]:
-    right = [row.label == said for row, said, _ in judged]
+    right = [row.label == predicted for row, predicted, _ in judged]
     recalls = [_class(judged, number)["recall"] for number in range(3)]
-    known = [recall for recall in recalls if recall is not None]
+    present = [recall for recall in recalls if recall is not None]
     return {
         "accuracy": sum(right) / len(right),
-        "balanced_accuracy": sum(known) / len(known),
+        "balanced_accuracy": sum(present) / len(present),
         "support": _support(judged, bound),
     }
 
@@ -62,8 +62,8 @@ def measure(judged: Sequence[Judged], bound: float) -> dict[str, Any]:
 def split(judged: Sequence[Judged], bound: float, key: Callable[[Row], str]) -> dict[str, Any]:
     """`measure` for each group of rows, in the order of their names."""
     groups: dict[str, list[Judged]] = {}
-    for one in judged:
-        groups.setdefault(key(one[0]), []).append(one)
+    for case in judged:
+        groups.setdefault(key(case[0]), []).append(case)
     return {name: {"n": len(groups[name]), **measure(groups[name], bound)} for name in sorted(groups)}
 
 
@@ -91,18 +91,18 @@ def _auroc(inside: Sequence[float], outside: Sequence[float]) -> float:
 
 
 def _class(judged: Sequence[Judged], number: int) -> dict[str, Any]:
-    gold = [said for row, said, _ in judged if row.label == number]
-    named = [row.label for row, said, _ in judged if said == number]
+    gold = [predicted for row, predicted, _ in judged if row.label == number]
+    named = [row.label for row, predicted, _ in judged if predicted == number]
     return {
         "n": len(gold),
-        "recall": sum(said == number for said in gold) / len(gold) if gold else None,
+        "recall": sum(predicted == number for predicted in gold) / len(gold) if gold else None,
         "precision": sum(label == number for label in named) / len(named) if named else None,
     }
 
 
-def _confusion(rows: Sequence[Row], said: Sequence[str], names: Sequence[str]) -> dict[str, dict[str, int]]:
+def _confusion(rows: Sequence[Row], predicted: Sequence[str], names: Sequence[str]) -> dict[str, dict[str, int]]:
     table = {label: dict.fromkeys(names, 0) for label in LABELS}
-    for row, name in zip(rows, said, strict=True):
+    for row, name in zip(rows, predicted, strict=True):
         table[LABELS[row.label]][name] += 1
     return table
 

@@ -43,9 +43,9 @@ def merge_verifiers(
         raise WorkbenchError(f"{old[0]}: its card is of an earlier version: train it again")
     first = cards[0]["runs"][0]
     split = read_split(data, dev, first["weights"])
-    given = {name: sha256(file) for name, file in split.files.items()}
+    hashes = {name: sha256(file) for name, file in split.files.items()}
     for folder, card in zip(folders, cards, strict=True):
-        if {name: file["sha256"] for name, file in card["data"].items()} != given:
+        if {name: file["sha256"] for name, file in card["data"].items()} != hashes:
             raise WorkbenchError(f"{folder} was made from other files than --data and --dev name: give the ones of its card")
         for name in ("weights", "rank", "keep"):
             if any(run[name] != first[name] for run in card["runs"]):
@@ -57,7 +57,7 @@ def merge_verifiers(
     # Each adapter holds a part of its run's change; a mean of several is shrunk by the averaging as it is.
     save_file(compress(mean, first["rank"], 1 / first["keep"]), out / "adapter.safetensors")
     runs = [{**run, "share": share * run["share"]} for card, share in zip(cards, weights, strict=True) for run in card["runs"]]
-    card = make_card(out, split, mean, runs, threads)
+    card = make_card(out, split, mean, runs=runs, threads=threads)
     write_card(out, card)
     return card
 
@@ -66,11 +66,11 @@ def _shares(folders: Sequence[Path], shares: Sequence[float] | None) -> list[flo
     """The shares, adding up to 1."""
     if len(folders) < 2:
         raise WorkbenchError("name at least two verifiers to merge")
-    given = list(shares or [1.0] * len(folders))
-    if len(given) != len(folders) or not min(given) >= 0 or not 0 < sum(given) < math.inf:
-        told = ", ".join(f"{share:g}" for share in given)
-        raise WorkbenchError(f"{len(folders)} verifiers need as many shares, none below 0 and one above it: got {told}")
-    return [share / sum(given) for share in given]
+    weights = list(shares or [1.0] * len(folders))
+    if len(weights) != len(folders) or not min(weights) >= 0 or not 0 < sum(weights) < math.inf:
+        listed = ", ".join(f"{share:g}" for share in weights)
+        raise WorkbenchError(f"{len(folders)} verifiers need as many shares, none below 0 and one above it: got {listed}")
+    return [share / sum(weights) for share in weights]
 
 
 def _mean(models: Sequence[Any], shares: Sequence[float]) -> Any:

@@ -25,9 +25,9 @@ def base_folder() -> Path:
     """Where the packaged weights lie, checked: an adapter on other weights, or with other word pieces, is noise."""
     folder = packaged_folder()
     if folder is None:
-        others = "have another judge (--judge world, --judge URL --model NAME)"
+        alternative = "have another judge (--judge world, --judge URL --model NAME)"
         remedy = "install what this package depends on (`make demo` does)"
-        raise WorkbenchError(f"the local verifier needs the packaged MiniLM weights: {others}, or {remedy}")
+        raise WorkbenchError(f"the local verifier needs the packaged MiniLM weights: {alternative}, or {remedy}")
     return folder
 
 
@@ -58,11 +58,11 @@ def logits(model: Any, batch: Mapping[str, torch.Tensor]) -> torch.Tensor:
     """
     import torch
 
-    state = model["encoder"](**batch).last_hidden_state  # (pairs, tokens, HIDDEN)
-    claim = (batch["token_type_ids"] * batch["attention_mask"]).unsqueeze(-1).to(state.dtype)
-    premise = batch["attention_mask"].unsqueeze(-1).to(state.dtype) - claim
-    u, v = ((state * side).sum(1) / side.sum(1).clamp(min=1) for side in (premise, claim))
-    return model["head"](torch.cat([state[:, 0], u, v, (u - v).abs(), u * v], dim=-1))
+    state_BTD = model["encoder"](**batch).last_hidden_state  # (pairs, tokens, HIDDEN)
+    claim_BT1 = (batch["token_type_ids"] * batch["attention_mask"]).unsqueeze(-1).to(state_BTD.dtype)
+    premise_BT1 = batch["attention_mask"].unsqueeze(-1).to(state_BTD.dtype) - claim_BT1
+    u_BD, v_BD = ((state_BTD * side_BT1).sum(1) / side_BT1.sum(1).clamp(min=1) for side_BT1 in (premise_BT1, claim_BT1))
+    return model["head"](torch.cat([state_BTD[:, 0], u_BD, v_BD, (u_BD - v_BD).abs(), u_BD * v_BD], dim=-1))
 
 
 class Encoder:
@@ -121,9 +121,9 @@ def compress(model: Any, rank: int, keep: float = 1.0) -> dict[str, torch.Tensor
         if name.startswith("head."):
             small[name] = value
         elif value.dim() == 2 and min(value.shape) > rank and not name.startswith("encoder.embeddings"):
-            left, scale, right = torch.linalg.svd(delta, full_matrices=False)
-            root = scale[:rank].sqrt()
-            small[f"{name}.up"], small[f"{name}.down"] = left[:, :rank] * root, root[:, None] * right[:rank]
+            left_OM, scale_M, right_MI = torch.linalg.svd(delta, full_matrices=False)
+            root_R = scale_M[:rank].sqrt()
+            small[f"{name}.up"], small[f"{name}.down"] = left_OM[:, :rank] * root_R, root_R[:, None] * right_MI[:rank]
         elif delta.abs().max() > 0:
             small[name] = delta
     return {name: value.half().contiguous() for name, value in small.items()}
@@ -137,10 +137,10 @@ def expand(small: Mapping[str, torch.Tensor]) -> Any:
     """
     model = new_model()
     state = model.state_dict()
-    wanted = {name.removesuffix(".down").removesuffix(".up") for name in small}
-    if not wanted <= set(state) or not {name for name in state if name.startswith("head.")} <= set(small):
+    names = {name.removesuffix(".down").removesuffix(".up") for name in small}
+    if not names <= set(state) or not {name for name in state if name.startswith("head.")} <= set(small):
         raise WorkbenchError("not the weights of a verifier of this version: train it again with `workbench verifier train`")
-    for name in wanted:
+    for name in names:
         if name.startswith("head."):
             state[name] = small[name].float()
         elif name in small:

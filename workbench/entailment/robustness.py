@@ -15,8 +15,8 @@ from workbench.entailment.verifier import Verifier
 def cases() -> dict[str, Any]:
     """The set: `items` of {premise, claim, label, paraphrases}, `injections` to put behind or before a claim, and those that go
     `inside` its sentence, at its end."""
-    found: dict[str, Any] = json.loads((Path(__file__).parent / "robustness.json").read_text(encoding="utf-8"))
-    return found
+    content: dict[str, Any] = json.loads((Path(__file__).parent / "robustness.json").read_text(encoding="utf-8"))
+    return content
 
 
 def robustness(verifier: Verifier) -> dict[str, Any]:
@@ -27,25 +27,27 @@ def robustness(verifier: Verifier) -> dict[str, Any]:
     claim's own; `toward_support` the mean signed change of p(support) where the claim is not supported: what an instruction
     is after.
     """
-    found = cases()
-    injected = [[f"{c} {i}" for i in found["injections"]] + [f"{i} {c}" for i in found["injections"]] for c in _claims(found)]
-    inside = [[c.rstrip(".") + end for end in found["inside"]] for c in _claims(found)]
-    paraphrased = [item["paraphrases"] for item in found["items"]]
+    test_set = cases()
+    injected = [
+        [f"{c} {i}" for i in test_set["injections"]] + [f"{i} {c}" for i in test_set["injections"]] for c in _claims(test_set)
+    ]
+    inside = [[c.rstrip(".") + end for end in test_set["inside"]] for c in _claims(test_set)]
+    paraphrased = [item["paraphrases"] for item in test_set["items"]]
     model = Verifier(verifier.model, verifier.settings, read=str)
-    plain = verifier.predict([(item["premise"], item["claim"]) for item in found["items"]])
-    right = [LABELS[_top(p)] == item["label"] for p, item in zip(plain, found["items"], strict=True)]
+    plain = verifier.predict([(item["premise"], item["claim"]) for item in test_set["items"]])
+    right = [LABELS[_top(p)] == item["label"] for p, item in zip(plain, test_set["items"], strict=True)]
     return {
         "claims": len(plain),
         "accuracy": fmean(right),
-        "paraphrases": _moved(verifier, found["items"], plain, paraphrased),
-        "instructions behind and before": _moved(verifier, found["items"], plain, injected),
-        "the same, without the rule": _moved(model, found["items"], plain, injected),
-        "instructions inside its sentence": _moved(verifier, found["items"], plain, inside),
+        "paraphrases": _moved(verifier, test_set["items"], plain, paraphrased),
+        "instructions behind and before": _moved(verifier, test_set["items"], plain, injected),
+        "the same, without the rule": _moved(model, test_set["items"], plain, injected),
+        "instructions inside its sentence": _moved(verifier, test_set["items"], plain, inside),
     }
 
 
-def _claims(found: dict[str, Any]) -> list[str]:
-    return [item["claim"] for item in found["items"]]
+def _claims(test_set: dict[str, Any]) -> list[str]:
+    return [item["claim"] for item in test_set["items"]]
 
 
 def _top(triple: Sequence[float]) -> int:

@@ -88,14 +88,14 @@ def read_split(data: Path, dev: Path | None, weights: Mapping[str, float]) -> Sp
     Raises:
         WorkbenchError: a bad file, or dev rows without all three labels.
     """
-    rows, held = read_rows(data, weights), read_rows(dev) if dev else []
-    if not held:
-        rows, held = _hold_out(rows)
+    rows, dev_rows = read_rows(data, weights), read_rows(dev) if dev else []
+    if not dev_rows:
+        rows, dev_rows = _hold_out(rows)
     trained = {row.premise for row in rows}
-    held = [row for row in held if row.premise not in trained]
-    if not rows or len({row.label for row in held}) < len(LABELS):
+    dev_rows = [row for row in dev_rows if row.premise not in trained]
+    if not rows or len({row.label for row in dev_rows}) < len(LABELS):
         raise WorkbenchError("the dev rows need all three labels, on premises that are not trained on: give others with --dev")
-    return Split(rows, held, {"data": data, **({"dev": dev} if dev else {})})
+    return Split(rows, dev_rows, {"data": data, **({"dev": dev} if dev else {})})
 
 
 def _hold_out(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:

@@ -71,8 +71,8 @@ def slice_rows(folder: Path, name: str) -> list[Row]:
     """
     path = folder / name
     try:
-        found = list(READERS[name](path))
-        return [Row(premise, claim, LABELS.index(STANCES[label]), name) for premise, claim, label in found]
+        triples = list(READERS[name](path))
+        return [Row(premise, claim, LABELS.index(STANCES[label]), name) for premise, claim, label in triples]
     except FileNotFoundError:
         raise WorkbenchError(f"{path}: no such file: put the data set's own file there") from None
     except (KeyError, TypeError, ValueError) as error:
@@ -85,18 +85,20 @@ def measure_slices(verifier: Verifier, folder: Path) -> list[dict[str, Any]]:
     rows = []
     for name in READERS:
         if (folder / name).exists():
-            some = slice_rows(folder, name)
-            found = evaluate_verifier(verifier, some)
-            cell = {"file": name, "n": len(some), "support vs rest": found["support"]["balanced_accuracy"]}
-            cell |= {"at .5": found["support"]["at_half"], "AUROC": found["support"]["auroc"]}
-            rows.append({**cell, "word overlap, best threshold": _overlap(some), "three-way accuracy": found["accuracy"]})
+            rows_of_file = slice_rows(folder, name)
+            report = evaluate_verifier(verifier, rows_of_file)
+            cell = {"file": name, "n": len(rows_of_file), "support vs rest": report["support"]["balanced_accuracy"]}
+            cell |= {"at .5": report["support"]["at_half"], "AUROC": report["support"]["auroc"]}
+            rows.append(
+                {**cell, "word overlap, best threshold": _overlap(rows_of_file), "three-way accuracy": report["accuracy"]}
+            )
     return rows
 
 
 def _overlap(rows: list[Row]) -> float:
     def share(row: Row) -> float:
-        words, known = set(row.claim.lower().split()), set(row.premise.lower().split())
-        return len(words & known) / max(1, len(words))
+        claim_words, premise_words = set(row.claim.lower().split()), set(row.premise.lower().split())
+        return len(claim_words & premise_words) / max(1, len(claim_words))
 
     scored = [(share(row), row.label == 0) for row in rows]
     positive = sum(gold for _, gold in scored)

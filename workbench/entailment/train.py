@@ -59,7 +59,9 @@ def train_verifier(data: Path, dev: Path | None, out: Path, config: TrainConfig)
     out.mkdir(parents=True, exist_ok=True)
     model, seconds = fit(split.rows, config, out / "training.pt")
     save_file(compress(model, config.rank, config.keep), out / "adapter.safetensors")
-    card = make_card(out, split, model, [{**asdict(config), "seconds": round(seconds), "share": 1.0}], config.threads)
+    card = make_card(
+        out, split, model, runs=[{**asdict(config), "seconds": round(seconds), "share": 1.0}], threads=config.threads
+    )
     write_card(out, card)
     (out / "training.pt").unlink()
     return card
@@ -165,9 +167,11 @@ class _Training:
                 self.seconds, start = self.seconds + now - start, now
                 self.save()
             if last or self.step % 50 == 0:
-                done = f"{self.seconds + time.monotonic() - start:.0f} s"
+                elapsed = f"{self.seconds + time.monotonic() - start:.0f} s"
                 print(
-                    f"epoch {number + 1} step {self.step}/{self.total} loss {self.loss:.4f} {done}", file=sys.stderr, flush=True
+                    f"epoch {number + 1} step {self.step}/{self.total} loss {self.loss:.4f} {elapsed}",
+                    file=sys.stderr,
+                    flush=True,
                 )
         self.begun += len(batches)
 
@@ -175,21 +179,21 @@ class _Training:
         """One step; returns the mean loss of its pairs."""
         import torch
 
-        left = (self.total - self.step) / max(1.0, self.config.decay * self.total)
+        remaining = (self.total - self.step) / max(1.0, self.config.decay * self.total)
         for group in self.optimizer.param_groups:
-            group["lr"] = group["base"] * min(1.0, left, (self.step + 1) / max(1, self.config.warmup))
+            group["lr"] = group["base"] * min(1.0, remaining, (self.step + 1) / max(1, self.config.warmup))
         with torch.autocast("cpu", torch.bfloat16, enabled=self.config.bfloat16):
-            scores = logits(self.model, collate([pair for pair, _ in batch]))
-        gold = torch.tensor([row.label for _, row in batch])
-        losses = torch.nn.functional.cross_entropy(
-            scores.float(), gold, reduction="none", label_smoothing=self.config.smoothing
+            scores_NK = logits(self.model, collate([pair for pair, _ in batch]))
+        gold_N = torch.tensor([row.label for _, row in batch])
+        losses_N = torch.nn.functional.cross_entropy(
+            scores_NK.float(), gold_N, reduction="none", label_smoothing=self.config.smoothing
         )
-        (losses * torch.tensor([row.weight for _, row in batch])).sum().div(self.config.rows).backward()
+        (losses_N * torch.tensor([row.weight for _, row in batch])).sum().div(self.config.rows).backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         self.optimizer.step()
         self.optimizer.zero_grad()
         self.step += 1
-        return float(losses.detach().mean())
+        return float(losses_N.detach().mean())
 
 
 def _identity(rows: Sequence[Row], config: TrainConfig) -> str:

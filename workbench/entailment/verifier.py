@@ -84,13 +84,13 @@ class Verifier:
 
         encoded = self.encoder.pairs([(premise, self.read(claim)) for premise, claim in pairs])
         order = sorted(range(len(encoded)), key=lambda i: len(encoded[i][0]))
-        out = torch.zeros(len(encoded), 3)
+        scores_NK = torch.zeros(len(encoded), 3)
         with torch.inference_mode():
             while order:
-                some = order[-min(batch, max(1, TOKENS // len(encoded[order[-1]][0]))) :]
-                out[some] = logits(self.model, collate([encoded[i] for i in some]))
-                del order[-len(some) :]
-        return out
+                indices = order[-min(batch, max(1, TOKENS // len(encoded[order[-1]][0]))) :]
+                scores_NK[indices] = logits(self.model, collate([encoded[i] for i in indices]))
+                del order[-len(indices) :]
+        return scores_NK
 
     def predict(self, pairs: Sequence[tuple[str, str]], batch: int = 32) -> list[Triple]:
         """Calibrated (support, contradict, neutral) of each (premise, claim); they add up to 1.
@@ -98,8 +98,8 @@ class Verifier:
         Premise and claim together fill at most `settings.max_length` word pieces: the end of a longer premise is not read
         (`check` reads it in windows).
         """
-        probabilities = (self.scores(pairs, batch) / self.settings.temperature).double().softmax(-1)
-        return [(p[0], p[1], p[2]) for p in probabilities.tolist()]
+        probabilities_NK = (self.scores(pairs, batch) / self.settings.temperature).double().softmax(-1)
+        return [(p[0], p[1], p[2]) for p in probabilities_NK.tolist()]
 
     def check(self, claim: str, passages: Sequence[Passage | str]) -> Check:
         """One claim against all its passages; see `check_all`."""
@@ -115,9 +115,9 @@ class Verifier:
         """
         spans = cache(lambda text: windows(text, self.encoder, self.settings.window))  # claims often share their passages
         cut = [[] if is_order(claim) else self._windows(passages, spans) for claim, passages in claims]
-        pairs = [(window.premise, claim) for (claim, _), some in zip(claims, cut, strict=True) for window in some]
-        found = iter(self.predict(pairs, batch))
-        return [self._pool(some, [next(found) for _ in some]) for some in cut]
+        pairs = [(window.premise, claim) for (claim, _), own_windows in zip(claims, cut, strict=True) for window in own_windows]
+        triples = iter(self.predict(pairs, batch))
+        return [self._pool(own_windows, [next(triples) for _ in own_windows]) for own_windows in cut]
 
     def label(self, check: Check | Triple, unsupported: Unsupported = "vague") -> str:
         """`correct`, `vague` or `wrong`; see `Settings` for the band, and `local_facts` for `unsupported`."""
@@ -130,26 +130,28 @@ class Verifier:
         return "wrong" if contradict >= bounds.contradict and contradict > support else "vague"
 
     def _windows(self, passages: Sequence[Passage | str], spans: Callable[[str], list[tuple[int, int]]]) -> list[Window]:
-        found: list[Window] = []
+        cut: list[Window] = []
         for number, passage in enumerate(passages):
             title, text = (passage.title, passage.text) if isinstance(passage, Passage) else ("", passage)
             for start, end in spans(text):
                 part = text[start:end]
                 named = title and not part.startswith(title)
-                found.append(Window(number, start, end, f"{title}. {part}" if named else part))
-        return found
+                cut.append(Window(number, start, end, f"{title}. {part}" if named else part))
+        return cut
 
-    def _pool(self, some: Sequence[Window], found: Sequence[Triple]) -> Check:
-        if not some:
+    def _pool(self, own_windows: Sequence[Window], triples: Sequence[Triple]) -> Check:
+        if not own_windows:
             return Check(0.0, 0.0, 1.0)
-        best = max(range(len(some)), key=lambda i: max(found[i][0], found[i][1]))
-        columns = list(zip(*found, strict=True))
+        best = max(range(len(own_windows)), key=lambda i: max(triples[i][0], triples[i][1]))
+        columns = list(zip(*triples, strict=True))
         pool = max if self.settings.pool == "max" else fmean
         support, contradict = (pool(column) for column in columns[:2])
         scale = max(1.0, support + contradict)
         support, contradict = support / scale, contradict / scale
-        neutral, window = max(0.0, 1 - support - contradict), some[best]
-        return Check(support, contradict, neutral, window.passage, (window.start, window.end), len(some))
+        neutral, window = max(0.0, 1 - support - contradict), own_windows[best]
+        return Check(
+            support, contradict, neutral, passage=window.passage, span=(window.start, window.end), windows=len(own_windows)
+        )
 
 
 def windows(text: str, encoder: Encoder, size: int) -> list[tuple[int, int]]:
@@ -161,14 +163,14 @@ def windows(text: str, encoder: Encoder, size: int) -> list[tuple[int, int]]:
     if len(pieces) <= size:
         return [(pieces[0][0], pieces[-1][1])] if pieces else []
     units = _units(text, pieces, size)
-    found: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     first = 0
     while first < len(units):
         last, filled = first, 0
         while last < len(units) and filled + units[last][2] <= size:
             filled += units[last][2]
             last += 1
-        found.append((units[first][0], units[last - 1][1]))
+        spans.append((units[first][0], units[last - 1][1]))
         if last == len(units):
             break
         step, passed = first, 0
@@ -176,7 +178,7 @@ def windows(text: str, encoder: Encoder, size: int) -> list[tuple[int, int]]:
             passed += units[step][2]
             step += 1
         first = step
-    return found
+    return spans
 
 
 def _units(text: str, pieces: Sequence[tuple[int, int]], size: int) -> list[tuple[int, int, int]]:
@@ -233,7 +235,7 @@ def read_tensors(file: Path) -> dict[str, torch.Tensor]:
 
 
 def read_settings(found: Mapping[str, Any]) -> Settings:
-    known = {one.name for one in fields(Settings)}
-    if set(found) != known:
-        raise KeyError(f"settings {sorted(set(found) ^ known)}")
+    names = {setting.name for setting in fields(Settings)}
+    if set(found) != names:
+        raise KeyError(f"settings {sorted(set(found) ^ names)}")
     return Settings(**found)

@@ -21,30 +21,30 @@ def controls(config: Any) -> list[dict[str, Any]]:
     """A control for each constant of the reward in `config`; `mode`, how claims are asked for, changes no stored row."""
     kinds = typing.get_type_hints(type(config))
     settings = reward_settings(config).items()
-    found = (control(name, kinds[name], value, config) for name, value in settings if name != "mode")
-    return [one for one in found if one]
+    candidates = (control(name, kinds[name], value, config) for name, value in settings if name != "mode")
+    return [item for item in candidates if item]
 
 
 def control(name: str, kind: Any, value: Any, config: Any) -> dict[str, Any] | None:
     """What the page needs to draw one field: a choice, a flag or a number; None for anything else, such as text."""
     options = typing.get_args(kind)
     plain = [option for option in options if option is not type(None)]
-    shown: dict[str, Any] = {"name": name, "label": _worded(name), "value": value, "head": HEADS.get(name)}
-    shown |= {"help": help_of(config)[name]}
+    entry: dict[str, Any] = {"name": name, "label": _worded(name), "value": value, "head": HEADS.get(name)}
+    entry |= {"help": help_of(config)[name]}
     if typing.get_origin(kind) is Literal:
-        return shown | {"kind": "choice", "options": [str(option) for option in options]}
+        return entry | {"kind": "choice", "options": [str(option) for option in options]}
     if kind is bool:
-        return shown | {"kind": "flag"}
+        return entry | {"kind": "flag"}
     if plain == [bool]:
         words = {None: "none", True: "true", False: "false"}
-        return shown | {"kind": "choice", "options": list(words.values()), "value": words[value]}
+        return entry | {"kind": "choice", "options": list(words.values()), "value": words[value]}
     if kind in (int, float) or plain in ([int], [float]):
         low, high, step = range_of(config, name)
         unset = METHODS[configure_method(config)[0]].unset(config)
         if value is None and name in unset:
-            return shown | {"kind": "number", "min": low, "max": high, "step": step, "value": unset[name]}
+            return entry | {"kind": "number", "min": low, "max": high, "step": step, "value": unset[name]}
         optional = type(None) in options and name not in unset
-        return shown | {"kind": "number", "min": low, "max": high, "step": step, "optional": optional}
+        return entry | {"kind": "number", "min": low, "max": high, "step": step, "optional": optional}
     return None
 
 

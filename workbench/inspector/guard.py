@@ -73,10 +73,10 @@ def _ours(address: str, port: int | None, names: Sequence[str]) -> bool:
     match = _ADDRESS.fullmatch(address)
     if not match:
         return False
-    scheme, host, given = match.groups()
-    if host in LOOPBACK and scheme != "https" and int(given or 80) == port:
+    scheme, host, own_port = match.groups()
+    if host in LOOPBACK and scheme != "https" and int(own_port or 80) == port:
         return True
-    return host in names or f"{host}:{given}" in names
+    return host in names or f"{host}:{own_port}" in names
 
 
 def _embedded(scope: Scope) -> bool:
@@ -84,8 +84,8 @@ def _embedded(scope: Scope) -> bool:
 
     A link that is followed may come from anywhere.
     """
-    site, what = _header(scope, b"sec-fetch-site"), _header(scope, b"sec-fetch-dest")
-    followed = scope.get("method") == "GET" and what == ["document"]
+    site, destination = _header(scope, b"sec-fetch-site"), _header(scope, b"sec-fetch-dest")
+    followed = scope.get("method") == "GET" and destination == ["document"]
     return not (followed or set(site) <= {"same-origin", "none"})
 
 

@@ -79,35 +79,35 @@ def inspect_tab(runs: Runs) -> InspectTab:
     view = component("Inspect", None, (export_page,), elem_id="inspect-view")
     turn = gr.State(0)
 
-    shown = [view, note]
+    outputs = [view, note]
     quiet = {"show_progress": "hidden", "api_visibility": "private", "queue": False}
-    choose = lambda name: [gr.update(visible=name == one) for one in SOURCES]  # noqa: E731
+    choose = lambda name: [gr.update(visible=name == option) for option in SOURCES]  # noqa: E731
     source.change(choose, source, [sampled, stored, paste], **quiet)
-    source.input(first_of_source(runs), [source, sample, run, row, answer], shown, **quiet)
-    drawn = lambda name: (*shown_or_error(lambda: open_sample(name, 0)), gr.update(visible=name != samples.WORKED))  # noqa: E731
-    sample.input(drawn, sample, [*shown, another], **quiet)
+    source.input(first_of_source(runs), [source, sample, run, row, answer], outputs, **quiet)
+    draw = lambda name: (*shown_or_error(lambda: open_sample(name, 0)), gr.update(visible=name != samples.WORKED))  # noqa: E731
+    sample.input(draw, sample, [*outputs, another], **quiet)
     another.click(
         lambda name, seed: (*shown_or_error(lambda: open_sample(name, seed + 1)), seed + 1),
         [sample, turn],
-        [*shown, turn],
+        [*outputs, turn],
         **quiet,
     )
-    run.input(lambda name: (1, *shown_or_error(lambda: open_number(runs, name, 1))), run, [row, *shown], **quiet)
+    run.input(lambda name: (1, *shown_or_error(lambda: open_number(runs, name, 1))), run, [row, *outputs], **quiet)
     gr.on(
         [row.submit, row.input],
         lambda name, number: shown_or_error(lambda: open_number(runs, name, number)),
         [run, row],
-        shown,
+        outputs,
         **quiet,
     )
     for button, step in ((before, -1), (after, 1)):
         move = lambda name, number, step=step: moved(runs, name, number, step)  # noqa: E731
-        button.click(move, [run, row], [row, *shown], **quiet)
-    paste_in = lambda *given: shown_or_error(lambda: open_pasted(*given))  # noqa: E731
-    form, asked = [question, answer, sources, gold, judge], {"api_visibility": "private", "show_progress": "minimal"}
-    score.click(paste_in, form, shown, **asked)
-    example.click(lambda: (*samples.EXAMPLE, LOCAL), None, form, **quiet).then(paste_in, form, shown, **asked)
-    clear.click(lambda: ("", "", "", "", NOTHING, message(note=TO_FILL)), None, [*form[:-1], *shown], **quiet)
+        button.click(move, [run, row], [row, *outputs], **quiet)
+    paste_in = lambda *fields: shown_or_error(lambda: open_pasted(*fields))  # noqa: E731
+    form, busy = [question, answer, sources, gold, judge], {"api_visibility": "private", "show_progress": "minimal"}
+    score.click(paste_in, form, outputs, **busy)
+    example.click(lambda: (*samples.EXAMPLE, LOCAL), None, form, **quiet).then(paste_in, form, outputs, **busy)
+    clear.click(lambda: ("", "", "", "", NOTHING, message(note=TO_FILL)), None, [*form[:-1], *outputs], **quiet)
     return InspectTab(view, note, source, run, row, sample)
 
 
@@ -120,8 +120,8 @@ def shown_or_error(opened: Callable[[], Opened]) -> tuple[Any, str]:
 
 
 def open_sample(name: str, seed: int = 0) -> Opened:
-    found = samples.sample(name, seed)
-    return open_feedback(found[0], found, name, lookup=None if name == samples.WORKED else samples.lookup)
+    rows = samples.sample(name, seed)
+    return open_feedback(rows[0], rows, name, lookup=None if name == samples.WORKED else samples.lookup)
 
 
 def open_number(runs: Runs, name: str | None, number: float | None) -> Opened:
@@ -157,7 +157,9 @@ def first_of_source(runs: Runs) -> Callable[..., tuple[Any, str]]:
 
 
 def open_pasted(question: str, answer: str, sources: str, gold: str, judge: str) -> Opened:
-    feedback = samples.pasted(question or "", answer or "", sources or "", gold or "", JUDGES[judge])
+    feedback = samples.pasted(
+        question=question or "", answer=answer or "", sources=sources or "", gold=gold or "", judge=JUDGES[judge]
+    )
     lookup = samples.lookup if JUDGES[judge] == "world" else None
     own = (question, answer, sources, gold) != samples.EXAMPLE
     name = f"{'Pasted answer' if own else samples.WORKED}, judged by: {judge[0].lower() + judge[1:]}"

@@ -53,14 +53,14 @@ def live_tab(runs: Runs, inspect: InspectTab, tabs: Any) -> Any:
     @told(event="EventData")
     def opened(key: str, event: Any) -> tuple[Any, ...]:
         try:
-            found = show(open_answer(key, str(event._data["id"])))
-            return found, message(), gr.update(selected="inspect")
+            view = show(open_answer(key, str(event._data["id"])))
+            return view, message(), gr.update(selected="inspect")
         except WorkbenchError as error:
             return NOTHING, message(error), gr.update(selected="inspect")
 
     private = {"api_visibility": "private"}
     draw.click(some_question, None, text, **private, show_progress="hidden")
-    answer = lambda *given: ask_policy(runs, *given)  # noqa: E731
+    answer = lambda *fields: ask_policy(runs, *fields)  # noqa: E731
     gr.on([ask.click, text.submit], answer, [policy, text, count, heat], [listed, group], **private, show_progress="minimal")
     listed.select(opened, group, [inspect.view, inspect.note, tabs], **private, queue=False, show_progress="hidden")
     return policy
@@ -88,10 +88,10 @@ def some_question() -> str:
 def ask_policy(runs: Runs, policy: str, text: str, count: float, temperature: float) -> tuple[str, str]:
     """Sampled answers with what each method pays, as text for the page, and the key of their group."""
     try:
-        rows = answers_of(runs, policy, text, int(count), float(temperature))
+        rows = answers_of(runs, policy, text, count=int(count), temperature=float(temperature))
     except Exception as error:  # a policy of any origin is loaded here: whatever goes wrong is shown
-        told = str(error) if isinstance(error, WorkbenchError) else f"{type(error).__name__}: {error}"
-        return as_json({"error": told}), ""
+        reason = str(error) if isinstance(error, WorkbenchError) else f"{type(error).__name__}: {error}"
+        return as_json({"error": reason}), ""
     methods = [method for method in rows[0].rewards if any(row.rewards[method].value is not None for row in rows)]
     gold = " or ".join(rows[0].response.question.answers)
     note = f"Gold answer: {gold}." if gold else "The closed world does not know this question: there is no gold answer."
@@ -117,8 +117,8 @@ def answers_of(runs: Runs, policy: str, text: str, count: int, temperature: floa
     with _asking, use_threads(2):
         responses = generate(_load(str(name)), [question], max_new_tokens=NEW_TOKENS, logprobs=True, **sampling)
     able = [check for need, check in checks.verify.items() if need in ("fact", "outcome", "checklist", "reasoning")]
-    found = tuple(grade(able, {}, checks.extract)(responses))
-    opened = open_feedback(found[0], found, f"live · {policy}")
+    rows = tuple(grade(able, {}, checks.extract)(responses))
+    opened = open_feedback(rows[0], rows, f"live · {policy}")
     _answers[opened.group[0].response.group] = opened.group
     while len(_answers) > KEPT:
         del _answers[next(iter(_answers))]
@@ -126,12 +126,12 @@ def answers_of(runs: Runs, policy: str, text: str, count: int, temperature: floa
 
 
 def open_answer(group: str, row: str) -> Opened:
-    found = _answers.get(group, ())
-    answer = next((one for one in found if one.response.id == row), None)
+    rows = _answers.get(group, ())
+    answer = next((feedback for feedback in rows if feedback.response.id == row), None)
     if answer is None:
         raise WorkbenchError("this answer is no longer at hand: ask again")
 
-    return open_feedback(answer, found, "live", lookup=lookup)
+    return open_feedback(answer, rows, "live", lookup=lookup)
 
 
 @lru_cache(maxsize=2)

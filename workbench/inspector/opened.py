@@ -36,8 +36,8 @@ class Opened:
 
     def data(self) -> dict[str, Any]:
         """What the page shows of it."""
-        shown = payload(self.feedback, self.method, self.group, name=self.name, lookup=self.lookup, ratios=self.ratios)
-        return shown | {"link": self.link}
+        view = payload(self.feedback, self.method, self.group, name=self.name, lookup=self.lookup, ratios=self.ratios)
+        return view | {"link": self.link}
 
 
 NOTHING = as_json(None)  # the view's value while no response is open
@@ -66,17 +66,17 @@ def show(opened: Opened) -> str:
 def recall(key: str) -> Opened:
     """The open response of that key."""
     with _lock:
-        found = _opened.get(key)
-    if found is None:
+        opened = _opened.get(key)
+    if opened is None:
         raise WorkbenchError("this response is no longer open: open it again")
-    return found
+    return opened
 
 
 def open_feedback(feedback: Feedback, group: Sequence[Feedback], name: str, **more: Any) -> Opened:
     """A response that has no run: paid by every method with its default config."""
     configs = method_configs()
     rows = paid([feedback, *group], configs)
-    return Opened(rows[0], tuple(rows[1:]), name, configs, **more)
+    return Opened(rows[0], tuple(rows[1:]), name, configs=configs, **more)
 
 
 def open_row(runs: Runs, name: str, row: str, method: str | None = None) -> Opened:
@@ -90,12 +90,22 @@ def open_row(runs: Runs, name: str, row: str, method: str | None = None) -> Open
     configs = configs_of(runs, name)
     with damage(f"row {entry.number + 1} of run '{name}'"):
         rows = paid([feedback, *runs.group(name, entry)], configs)
-    known = [one for one in rows[0].rewards if not is_logged(one)]
-    if method and method not in known:
-        raise WorkbenchError(f"no method '{method[:40]}': choose one of {', '.join(known)}")
-    first = method or next((one for one in feedback.rewards if not is_logged(one)), None)
+    methods = [label for label in rows[0].rewards if not is_logged(label)]
+    if method and method not in methods:
+        raise WorkbenchError(f"no method '{method[:40]}': choose one of {', '.join(methods)}")
+    first = method or next((label for label in feedback.rewards if not is_logged(label)), None)
     link, lookup = "?" + urlencode({"run": name, "id": row}, errors="replace"), stored_evidence(runs, name)
-    return Opened(rows[0], tuple(rows[1:]), f"{name} · {row}", configs, link, first, ratios, name, lookup)
+    return Opened(
+        rows[0],
+        tuple(rows[1:]),
+        f"{name} · {row}",
+        configs=configs,
+        link=link,
+        method=first,
+        ratios=ratios,
+        run=name,
+        lookup=lookup,
+    )
 
 
 def stored_evidence(runs: Runs, name: str) -> Lookup:
@@ -138,13 +148,13 @@ def paid(rows: Sequence[Feedback], configs: Mapping[str, Any]) -> list[Feedback]
 
     A trainer's logged numbers stay as well, after the methods.
     """
-    found = []
+    paid_rows = []
     for row in rows:
         filled = pay(row, {name: config for name, config in configs.items() if name not in row.rewards})
         order = [name for name in METHODS if name in filled.rewards]
         extra = [name for name in filled.rewards if name not in order]
-        found.append(_in_order(filled, [*order, *extra]))
-    return found
+        paid_rows.append(_in_order(filled, [*order, *extra]))
+    return paid_rows
 
 
 def pay(row: Feedback, configs: Mapping[str, Any]) -> Feedback:
@@ -184,8 +194,8 @@ def _was_checked(row: Feedback, check: str) -> bool:
 
 
 def _not_asked(method: str, missing: Sequence[str]) -> Failure:
-    told = " and ".join(dict.fromkeys(CHECKED.get(check, check) for check in missing))
-    message = f"{title(method)} was not asked for when this answer was checked: no verdict on {told}"
+    checks = " and ".join(dict.fromkeys(CHECKED.get(check, check) for check in missing))
+    message = f"{title(method)} was not asked for when this answer was checked: no verdict on {checks}"
     return Failure("reward", "not_asked", message)
 
 

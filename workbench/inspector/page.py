@@ -84,15 +84,15 @@ def build(chosen: Settings) -> Any:
             names = runs.names()
             first = chosen.run if chosen.run in names else next(iter(names), None)
             opened, error = first_shown(runs, chosen, dict(request.query_params))
-            here = opened.run or first
+            selected = opened.run or first
             number = runs.entry(opened.run, opened.feedback.response.id).number + 1 if opened.run else 1
             return [
                 show(opened),
                 message(error),
                 SOURCES[1] if opened.run else SOURCES[0],
-                gr.update(choices=names, value=here),
+                gr.update(choices=names, value=selected),
                 number,
-                gr.update(choices=names, value=here),
+                gr.update(choices=names, value=selected),
                 gr.update(choices=[(NO_OTHER, ""), *names], value=""),
                 gr.update(choices=policies(runs)),
             ]

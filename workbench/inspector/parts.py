@@ -50,9 +50,9 @@ def answered(function: Callable[[Any], dict[str, Any]]) -> Callable[[Any], dict[
     """A function that the page calls: whatever goes wrong comes back as {"error": …}."""
 
     @wraps(function)
-    def call(asked: Any) -> dict[str, Any]:
+    def call(request: Any) -> dict[str, Any]:
         try:
-            return function(asked if isinstance(asked, dict) else {})
+            return function(request if isinstance(request, dict) else {})
         except WorkbenchError as error:
             return {"error": " ".join(str(error).split())}
         except (KeyError, TypeError, ValueError, AttributeError) as error:  # a request that this page does not make
@@ -115,7 +115,7 @@ def theme() -> Any:
         "color_accent": ("#0072b2", "#56b4e9"),
         "color_accent_soft": ("#e3eff7", "#12303f"),
     }
-    both = {key: value for name, (light, dark) in look.items() for key, value in ((name, light), (f"{name}_dark", dark))}
+    colours = {key: value for name, (light, dark) in look.items() for key, value in ((name, light), (f"{name}_dark", dark))}
     plain = {
         "block_border_width": "0px",
         "block_shadow": "none",
@@ -134,4 +134,4 @@ def theme() -> Any:
         "block_title_text_weight": "500",
         "checkbox_label_padding": "5px 10px",
     }
-    return base.set(**{name: value for name, value in {**both, **plain, **button}.items() if hasattr(base, name)})
+    return base.set(**{name: value for name, value in {**colours, **plain, **button}.items() if hasattr(base, name)})

@@ -23,7 +23,7 @@ def order_choices(method: str) -> list[tuple[str, str]]:
     """What the rollouts can be sorted by, as (words, key), for a run that was paid by `method`; "": by its trainer."""
     reward = f"{title(method) or 'logged'} reward"
     words = (f"{reward}, lowest first", f"{reward}, highest first", "Disagreement, largest first")
-    return [(told[0].upper() + told[1:], key) for told, key in zip(words, ORDERS, strict=True)]
+    return [(label[0].upper() + label[1:], key) for label, key in zip(words, ORDERS, strict=True)]
 
 
 def own_method(runs: Runs, name: str | None) -> str:
@@ -101,11 +101,11 @@ def _left_out(damaged: Sequence[str]) -> str:
 
 def _counted(count: int, step: int | None) -> str:
     """How many rollouts there are, and how many of them are listed."""
-    what = f"{count} {'rollout' if count == 1 else 'rollouts'}" + (f" of step {step}" if step is not None else "")
-    read = f"; the first {READ} are sorted" if count > READ else ""
+    total = f"{count} {'rollout' if count == 1 else 'rollouts'}" + (f" of step {step}" if step is not None else "")
+    sorted_part = f"; the first {READ} are sorted" if count > READ else ""
     return (
-        what
-        + read
+        total
+        + sorted_part
         + (f"; the first {SHOWN} in this order are listed" if count > SHOWN else "")
         + ". Click one to open it in Inspect."
     )
@@ -132,12 +132,15 @@ def with_disagreement(rows: Sequence[Feedback]) -> list[tuple[Feedback, float | 
     ranks: list[list[float]] = [[] for _ in rows]
     for method in {name for row in rows for name in row.rewards if not is_logged(name)}:
         values = [row.rewards[method].value if method in row.rewards else None for row in rows]
-        known = sorted({value for value in values if value is not None})
-        if len(known) > 1:
+        distinct = sorted({value for value in values if value is not None})
+        if len(distinct) > 1:
             for place, value in enumerate(values):
                 if value is not None:
-                    ranks[place].append(known.index(value) / (len(known) - 1))
-    return [(row, max(found) - min(found) if len(found) > 1 else None) for row, found in zip(rows, ranks, strict=True)]
+                    ranks[place].append(distinct.index(value) / (len(distinct) - 1))
+    return [
+        (row, max(row_ranks) - min(row_ranks) if len(row_ranks) > 1 else None)
+        for row, row_ranks in zip(rows, ranks, strict=True)
+    ]
 
 
 def _reason(rows: Sequence[Feedback], method: str) -> str:

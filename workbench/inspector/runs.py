@@ -83,14 +83,14 @@ class Runs:
         Raises:
             WorkbenchError: the name leads out of the runs folder, through a link, or to no run.
         """
-        parts, shown = Path(name).parts, name[:NAMED]
+        parts, short = Path(name).parts, name[:NAMED]
         folder = self.root.joinpath(*parts)
         refused = Path(name).is_absolute() or ".." in parts or "\0" in name or len(parts) > DEPTH or len(name) > LONGEST
-        with damage(f"'{shown}'"):
+        with damage(f"'{short}'"):
             if refused or any(path.is_symlink() for path in self._below(folder)):
-                raise WorkbenchError(f"'{shown}' is not below the runs folder: name a run of the list")
+                raise WorkbenchError(f"'{short}' is not below the runs folder: name a run of the list")
             if not _is_run(folder):
-                raise WorkbenchError(f"no run '{shown}' with a {ROLLOUTS} in the runs folder: name a run of the list")
+                raise WorkbenchError(f"no run '{short}' with a {ROLLOUTS} in the runs folder: name a run of the list")
         return folder
 
     def index(self, name: str) -> Index:
@@ -99,10 +99,10 @@ class Runs:
 
     def entry(self, name: str, row: str) -> Entry:
         """The entry of a row's id."""
-        found = self.index(name).by_id.get(row)
-        if found is None:
+        entry = self.index(name).by_id.get(row)
+        if entry is None:
             raise WorkbenchError(f"run '{name}' has no row '{row[:80]}': choose one of its list")
-        return found
+        return entry
 
     def feedback(self, name: str, entry: Entry) -> tuple[Feedback, tuple[float, ...]]:
         """A row, and the probability ratios of its tokens if the run stores them."""
@@ -127,8 +127,8 @@ class Runs:
         """The run's folder where it holds a trained policy, all of it below the runs folder; None where it holds none."""
         folder = self.folder(name)
         policy = folder / "policy"
-        held = policy.is_dir() and not any(leads_out(path, self.root) for path in (policy, *policy.iterdir()))
-        return folder if held else None
+        present = policy.is_dir() and not any(leads_out(path, self.root) for path in (policy, *policy.iterdir()))
+        return folder if present else None
 
     def question(self, name: str, asked: str) -> Question:
         """The question of that id with its passages; without a text where the run has not stored it."""
@@ -154,10 +154,10 @@ class Runs:
         """The object in a JSON file of the run ("config.json", "summary.json"), or nothing where there is no such file."""
         path = self.folder(name) / file
         with damage(f"run '{name}': {file}"):
-            found = json.loads(path.read_text(encoding="utf-8")) if path.is_file() and not path.is_symlink() else {}
-            if not isinstance(found, dict):
-                raise ValueError(f"a {type(found).__name__} where an object should be")
-            return found
+            content = json.loads(path.read_text(encoding="utf-8")) if path.is_file() and not path.is_symlink() else {}
+            if not isinstance(content, dict):
+                raise ValueError(f"a {type(content).__name__} where an object should be")
+            return content
 
     def settings(self, name: str) -> dict[str, dict[str, Any]]:
         """By method, the settings that the run was trained or scored with, as far as they are stored."""
@@ -214,8 +214,10 @@ def _add_entry(index: Index, offset: int, line: bytes) -> None:
 
 def _entry(number: int, offset: int, line: bytes) -> Entry:
     identity, group, step = _head(line) or _other_head(number, line)
-    unplaced = (len(found.group(1).split(b",")) if found.group(1).strip() else 0 for found in _UNPLACED.finditer(line))
-    return Entry(number, offset, identity, group, step, line.count(b'"coverage":'), max(unplaced, default=0))
+    unplaced = (len(match.group(1).split(b",")) if match.group(1).strip() else 0 for match in _UNPLACED.finditer(line))
+    return Entry(
+        number, offset, identity, group=group, step=step, claims=line.count(b'"coverage":'), unplaced=max(unplaced, default=0)
+    )
 
 
 def _head(line: bytes) -> tuple[str, str, int | None] | None:

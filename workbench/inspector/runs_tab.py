@@ -47,7 +47,7 @@ def runs_tab(runs: Runs, inspect: InspectTab, tabs: Any, tab: Any) -> tuple[Any,
     with gr.Accordion("Before and after", open=False):
         table = component("Note", {})
         ask = gr.Button("Ask the fixed prompts before and after", scale=0)
-        answers = component(
+        answer_note = component(
             "Note", {"note": "Loads the starting policy and the trained one, and asks both the same questions, greedily."}
         )
 
@@ -87,14 +87,14 @@ def runs_tab(runs: Runs, inspect: InspectTab, tabs: Any, tab: Any) -> tuple[Any,
     def opened(name: str, event: Any) -> tuple[Any, ...]:
         row = str(event._data["id"])
         try:
-            found = show(open_row(runs, name, row))
-            return found, message(), "Stored run", name, runs.entry(name, row).number + 1, gr.update(selected="inspect")
+            view = show(open_row(runs, name, row))
+            return view, message(), "Stored run", name, runs.entry(name, row).number + 1, gr.update(selected="inspect")
         except WorkbenchError as error:
             return NOTHING, message(error), gr.skip(), gr.skip(), gr.skip(), gr.update(selected="inspect")
 
     curves.select(at_step, [run, other, order], [step, curves, listed], **quiet)
     listed.select(opened, run, [*inspect.outputs, tabs], **quiet)
-    ask.click(lambda name: asked(runs, name), run, answers, api_visibility="private", show_progress="minimal")
+    ask.click(lambda name: asked(runs, name), run, answer_note, api_visibility="private", show_progress="minimal")
     return run, other
 
 
@@ -112,7 +112,7 @@ def curve_data(runs: Runs, name: str | None, second: str | None, step: int) -> s
     if not name:
         return as_json({"note": "There is no run in the runs folder yet."})
     try:
-        drawn = [_curves(runs, one) for one in (name, second) if one]
+        curves = [_curves(runs, run) for run in (name, second) if run]
         rows = len(runs.index(name).entries)
     except WorkbenchError as error:
         return as_json({"error": str(error)})
@@ -121,14 +121,14 @@ def curve_data(runs: Runs, name: str | None, second: str | None, step: int) -> s
         if rows
         else NO_ROLLOUTS
     )
-    series = [{"name": column, "title": title, "share": share} for column, title, share in _series(drawn)]
-    return as_json({"runs": drawn, "series": series, "step": step, "note": none})
+    series = [{"name": column, "title": title, "share": share} for column, title, share in _series(curves)]
+    return as_json({"runs": curves, "series": series, "step": step, "note": none})
 
 
-def _series(drawn: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, bool]]:
+def _series(curves: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, bool]]:
     """What there may be curves of: `SERIES`, and behind the reward what it is made of; every run gets all of them."""
-    parts = list(dict.fromkeys(column for run in drawn for column in run["series"] if column.startswith(tuple(PARTS))))
-    for run in drawn:
+    parts = list(dict.fromkeys(column for run in curves for column in run["series"] if column.startswith(tuple(PARTS))))
+    for run in curves:
         for part in parts:
             run["series"].setdefault(part, [None] * len(run["steps"]))
     made_of = [
@@ -150,11 +150,11 @@ def _curves(runs: Runs, name: str) -> dict[str, Any]:
         for column in (*(name for name, _, _ in SERIES), *parts)
     }
     for place, step in enumerate(steps):
-        found = index.by_step.get(step, [])
-        claims = sum(entry.claims for entry in found)
-        columns["unplaced"][place] = sum(entry.unplaced for entry in found) / claims if claims else None
+        entries = index.by_step.get(step, [])
+        claims = sum(entry.claims for entry in entries)
+        columns["unplaced"][place] = sum(entry.unplaced for entry in entries) / claims if claims else None
         failed = columns["failed"][place]
-        columns["failed"][place] = failed / len(found) if failed is not None and found else None
+        columns["failed"][place] = failed / len(entries) if failed is not None and entries else None
     return {"name": name, "steps": steps, "series": columns}
 
 
@@ -188,8 +188,8 @@ def _cell(report: Mapping[str, Any], mode: str, rate: str) -> str:
     if not isinstance(cell, Mapping) or cell.get("value") is None:
         return ""
     low, high = cell.get("low"), cell.get("high")
-    shown = f"{cell['value']:.3f}" + (f" [{low:.3f}, {high:.3f}]" if low is not None and high is not None else "")
-    return shown.replace("-", "\N{MINUS SIGN}")
+    text = f"{cell['value']:.3f}" + (f" [{low:.3f}, {high:.3f}]" if low is not None and high is not None else "")
+    return text.replace("-", "\N{MINUS SIGN}")
 
 
 def asked(runs: Runs, name: str | None) -> str:

@@ -50,10 +50,10 @@ _TOKEN = re.compile(r"\s*(?:</?\w+>|\w+|[^\w\s])")
 
 def words(text: str) -> tuple[tuple[int, int], ...]:
     """Words, punctuation marks and tags as tokens, white space with what follows; for text that no model sampled."""
-    found = [match.span() for match in _TOKEN.finditer(text)]
-    if found and found[-1][1] < len(text):
-        found[-1] = (found[-1][0], len(text))
-    return tuple(found)
+    spans = [match.span() for match in _TOKEN.finditer(text)]
+    if spans and spans[-1][1] < len(text):
+        spans[-1] = (spans[-1][0], len(text))
+    return tuple(spans)
 
 
 @lru_cache(maxsize=32)
@@ -89,38 +89,43 @@ def _responses(world: World, tier: str, kind: str, rng: random.Random) -> list[R
     people = [e for e in world.entities.values() if e.kind == "person" and e.tier == tier and e.split in ("validation", "test")]
     person = rng.choice(people)
     facts = list(world.by[person.name].values())
-    asked = rng.choice(facts) if kind == "question" else None
-    question = _question(world, person.name, facts, asked, rng)
-    answers = [_answer(world, facts, asked, person.pronoun, STRAY[tier] * (0.6 + number / 2), rng) for number in range(SAMPLES)]
+    target = rng.choice(facts) if kind == "question" else None
+    question = _question(world, person.name, facts, target, rng)
+    answers = [
+        _answer(world, facts, target, pronoun=person.pronoun, wrong=STRAY[tier] * (0.6 + number / 2), rng=rng)
+        for number in range(SAMPLES)
+    ]
     return [
         Response(f"{question.id}/{number}", question, text, question.id, number, offsets=words(text), source="words")
         for number, text in enumerate(answers)
     ]
 
 
-def _question(world: World, person: str, facts: list[Fact], asked: Fact | None, rng: random.Random) -> Question:
-    text = ask(asked, "en", rng) if asked else f"Write a biography of {person}."
+def _question(world: World, person: str, facts: list[Fact], target: Fact | None, rng: random.Random) -> Question:
+    text = ask(target, "en", rng) if target else f"Write a biography of {person}."
     passages = tuple(
         Passage(page.id, f"{page.title} ({page.edition})", page.text) for page in world.pages if page.title == person
     )
     checklist = tuple(state(fact, "en", rng) for fact in sorted(facts, key=lambda fact: -fact.importance)[:3])
-    kind, gold = ("single", asked.forms["en"]) if asked else ("biography", ())
-    return Question(f"{kind}/{person}", text, tuple(gold), person, passages, checklist, kind)
+    kind, gold = ("single", target.forms["en"]) if target else ("biography", ())
+    return Question(
+        f"{kind}/{person}", text, answers=tuple(gold), title=person, passages=passages, checklist=checklist, kind=kind
+    )
 
 
-def _answer(world: World, facts: list[Fact], asked: Fact | None, pronoun: str, wrong: float, rng: random.Random) -> str:
-    told = [_mistaken(world, fact, rng) if rng.random() < wrong else fact for fact in facts]
-    text = biography(told, "en", rng, pronoun, hedged=wrong / 2, vague=0.12)
-    if asked is None:
+def _answer(world: World, facts: list[Fact], target: Fact | None, pronoun: str, wrong: float, rng: random.Random) -> str:
+    stated = [_mistaken(world, fact, rng) if rng.random() < wrong else fact for fact in facts]
+    text = biography(stated, "en", rng, pronoun, hedged=wrong / 2, vague=0.12)
+    if target is None:
         return text
-    final = next(fact for fact in told if fact.relation == asked.relation)
+    final = next(fact for fact in stated if fact.relation == target.relation)
     return f"<think>{text}</think><answer>{state(final, 'en', rng, stance='hedged' if wrong > 0.5 else 'asserted')}</answer>"
 
 
 def _mistaken(world: World, fact: Fact, rng: random.Random) -> Fact:
     """The fact with the object that somebody else has."""
-    others = [other for other in world.facts if other.relation == fact.relation and other.object != fact.object]
-    other = rng.choice(others)
+    candidates = [other for other in world.facts if other.relation == fact.relation and other.object != fact.object]
+    other = rng.choice(candidates)
     return replace(fact, object=other.object, forms=other.forms)
 
 
@@ -137,15 +142,15 @@ def pasted(question: str, answer: str, sources: str, gold: str, judge: str) -> F
     texts = [text.strip() for text in re.split(r"\n\s*\n", sources) if text.strip()]
     passages = tuple(Passage(f"source-{number}", f"Source {number}", text) for number, text in enumerate(texts, 1))
     answers = tuple(line.strip() for line in gold.splitlines() if line.strip())
-    asked = Question("pasted", question.strip(), answers, passages=passages)
+    full_question = Question("pasted", question.strip(), answers, passages=passages)
     if judge == "local" and not passages:
         raise WorkbenchError("the local verifier reads the answer against sources: paste at least one, or choose another judge")
     extract, verify, complete = _judge(judge)
-    asked = complete(asked) if complete else asked
-    response = Response("pasted/0", asked, answer, "pasted", offsets=words(answer), source="words")
-    found: Claims = extract([response])[0]
+    full_question = complete(full_question) if complete else full_question
+    response = Response("pasted/0", full_question, answer, "pasted", offsets=words(answer), source="words")
+    claims: Claims = extract([response])[0]
 
-    return grade(verify, {}, lambda _: [found])([response])[0]
+    return grade(verify, {}, lambda _: [claims])([response])[0]
 
 
 def _judge(name: str) -> tuple[Any, list[Any], Any]:

@@ -27,16 +27,16 @@ _MEASURE = re.compile(
 def reward_columns(names: Sequence[str]) -> list[str]:
     """Of a trainer's logged numbers, those whose sum is the reward: the one called so, else all but lengths and the like."""
     logged = {name: name.partition(":")[2] for name in names if is_logged(name)}
-    whole = [name for total in TOTALS for name, column in logged.items() if column == total]
-    return whole[:1] or [name for name, column in logged.items() if not _MEASURE.search(column)]
+    totals = [name for total in TOTALS for name, column in logged.items() if column == total]
+    return totals[:1] or [name for name, column in logged.items() if not _MEASURE.search(column)]
 
 
 def reward_of(feedback: Feedback, method: str) -> float | None:
     """What `method` paid; without a method (""), the sum of the logged rewards. None where any of it was not scored."""
     names = [method] if method else reward_columns(list(feedback.rewards))
     values = [feedback.rewards[name].value if name in feedback.rewards else None for name in names]
-    known = [value for value in values if value is not None]
-    return sum(known) if known and len(known) == len(values) else None
+    scored = [value for value in values if value is not None]
+    return sum(scored) if scored and len(scored) == len(values) else None
 
 
 def parts_of(feedback: Feedback, method: str) -> dict[str, float]:
@@ -77,19 +77,19 @@ def _step_rows(path: Path, method: str, size: int, modified: int) -> Mapping[int
 
 def _means(rows: Sequence[Feedback], method: str, cuts: bool) -> dict[str, Any]:
     values = [reward_of(row, method) for row in rows]
-    known = [value for value in values if value is not None]
+    scored = [value for value in values if value is not None]
     parts: dict[str, list[float]] = {}
     for row in rows:
         for name, value in parts_of(row, method).items():
             parts.setdefault(name, []).append(value)
     return {
         **rates(rows),
-        "reward": fmean(known) if known else None,
+        "reward": fmean(scored) if scored else None,
         "reward_std": _spread(rows, values),
-        "failed": len(values) - len(known),
+        "failed": len(values) - len(scored),
         "length": fmean(len(row.response.offsets) for row in rows),
         "truncated": fmean(row.response.finish == "length" for row in rows) if cuts else None,
-        **{name: fmean(found) for name, found in parts.items()},
+        **{name: fmean(part_values) for name, part_values in parts.items()},
     }
 
 

@@ -27,20 +27,20 @@ def changed(configs: Mapping[str, Any], settings: Mapping[str, Mapping[str, Any]
     Raises:
         WorkbenchError: no such method or field, or a value of another type.
     """
-    found, said = dict(configs), []
+    edited, arguments = dict(configs), []
     for method, values in settings.items():
-        if method not in found:
-            raise WorkbenchError(f"no method '{str(method)[:40]}': choose one of {', '.join(found)}")
-        given = [f"{method}.{field}={_spelled(value)}" for field, value in values.items()]
-        found[method] = override(found[method], method, given)
-        said += given
-    return found, said
+        if method not in edited:
+            raise WorkbenchError(f"no method '{str(method)[:40]}': choose one of {', '.join(edited)}")
+        assignments = [f"{method}.{field}={_spelled(value)}" for field, value in values.items()]
+        edited[method] = override(edited[method], method, assignments)
+        arguments += assignments
+    return edited, arguments
 
 
 def differences(method: str, config: Any) -> list[str]:
     """The `--set` arguments that make the method's defaults pay as `config` does."""
     usual = method_configs((method,))[method]
-    fields = (one["name"] for one in controls(config))
+    fields = (item["name"] for item in controls(config))
     return [
         f"{method}.{name}={_spelled(getattr(config, name))}" for name in fields if getattr(config, name) != getattr(usual, name)
     ]
@@ -69,7 +69,7 @@ def relabelled(feedback: Feedback, edits: Mapping[str, Mapping[str, Any]]) -> Fe
                 f"'{label}' with informativeness {rating} is no verdict: choose one of {', '.join(CLAIM_LABELS)}, and 1 to 5"
             )
         evidence = tuple(item for item in old.evidence if not unjudged({"evidence": (item,)}))  # this person could read it
-        new = Verdict(target, "fact", label, P_TRUE[label], rating, evidence, "annotation")
+        new = Verdict(target, "fact", label, p=P_TRUE[label], informativeness=rating, evidence=evidence, by="annotation")
         verdicts = [*verdicts, new] if place is None else [*verdicts[:place], new, *verdicts[place + 1 :]]
         if rating != old.informativeness:  # of no use for a reason that holds no more
             verdicts = [verdict for verdict in verdicts if (verdict.target, verdict.aspect) != (target, "subject")]
@@ -85,7 +85,7 @@ def what_if(asked: dict[str, Any]) -> dict[str, Any]:
     edits = asked.get("edits") or {}
     configs, _ = changed(opened.configs, asked.get("settings") or {})
     row = pay(relabelled(opened.feedback, edits), configs)
-    group = tuple(row if one.response.id == row.response.id else pay(one, configs) for one in opened.group)
+    group = tuple(row if member.response.id == row.response.id else pay(member, configs) for member in opened.group)
     view = replace(opened, feedback=row, group=group).data()
     for claim in view["claims"]:
         claim["edited"] = str(claim["id"]) in edits
@@ -93,7 +93,7 @@ def what_if(asked: dict[str, Any]) -> dict[str, Any]:
         "view": view,
         "controls": {method: controls(config) for method, config in configs.items() if method in row.rewards},
         "group": _group(row, group),
-        "line": " ".join(f"--set {one}" for config in configs.items() for one in differences(*config)),
+        "line": " ".join(f"--set {argument}" for config in configs.items() for argument in differences(*config)),
         "config": {method: {"method": method, **asdict(config)} for method, config in configs.items()},
     }
 
@@ -103,15 +103,17 @@ def _group(row: Feedback, group: tuple[Feedback, ...]) -> list[dict[str, Any]]:
     by_method = {method: group_advantages(group, method) for method in row.rewards if not is_logged(method)}
     return [
         {
-            "text": one.response.text[:300].encode("utf-8", "replace").decode(),
-            "open": one.response.id == row.response.id,
-            "values": {method: reward.value for method, reward in one.rewards.items()},
+            "text": member.response.text[:300].encode("utf-8", "replace").decode(),
+            "open": member.response.id == row.response.id,
+            "values": {method: reward.value for method, reward in member.rewards.items()},
             "advantages": {
-                method: {name: sum(found[place]) / len(found[place]) for name, found in estimated.items() if found[place]}
+                method: {
+                    name: sum(by_token[place]) / len(by_token[place]) for name, by_token in estimated.items() if by_token[place]
+                }
                 for method, estimated in by_method.items()
             },
         }
-        for place, one in enumerate(group)
+        for place, member in enumerate(group)
     ]
 
 
@@ -119,11 +121,11 @@ def saver(runs: Runs) -> Any:
     """The function with which the page keeps edited labels."""
 
     @answered
-    def save_annotations(asked: dict[str, Any]) -> dict[str, Any]:
-        opened = recall(str(asked["key"]))
-        if not asked.get("edits"):
+    def save_annotations(request: dict[str, Any]) -> dict[str, Any]:
+        opened = recall(str(request["key"]))
+        if not request.get("edits"):
             raise WorkbenchError("no label was edited: change one first")
-        path = annotate(runs, opened, asked["edits"])
+        path = annotate(runs, opened, request["edits"])
         return {"path": path}
 
     return save_annotations

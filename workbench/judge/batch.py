@@ -74,7 +74,7 @@ class Totals:
     def to_row(self) -> dict[str, Any]:
         """The counters as JSON; without the prices."""
         with self.lock:
-            row = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in HIDDEN}
+            row = {counter.name: getattr(self, counter.name) for counter in fields(self) if counter.name not in HIDDEN}
             return {**row, "seconds": round(self.seconds, 3), "money": self.money, "failures": dict(self.failures)}
 
 
@@ -113,9 +113,9 @@ class BatchJudge:
             if self.on_reply:
                 self.on_reply(done, len(prompts), failed)
 
-        wanted = self._known(list(sizes), note)
-        if wanted:
-            self.send(wanted, lambda index, reply: note(wanted[index], self._store(wanted[index], reply)))
+        unanswered = self._known(list(sizes), note)
+        if unanswered:
+            self.send(unanswered, lambda index, reply: note(unanswered[index], self._store(unanswered[index], reply)))
         return _in_order(prompts, replies)
 
     def _known(self, prompts: list[Prompt], note: Callable[[Prompt, Reply], None]) -> list[Prompt]:

@@ -43,19 +43,19 @@ class Cache:
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, str]:
         """The stored texts of those keys that there are."""
-        found: dict[bytes, str] = {}
+        texts: dict[bytes, str] = {}
         with self._lock:
             if self._absent():
-                return found
+                return texts
             try:
                 for part in _parts(keys, 500):
                     places = ",".join("?" * len(part))
-                    found.update(
+                    texts.update(
                         self._connection().execute(f"SELECT key, text FROM replies WHERE key IN ({places})", part).fetchall()
                     )
             except sqlite3.Error as error:
                 raise self._unusable(error) from error
-        return found
+        return texts
 
     def put(self, key: bytes, model: str, task: str, text: str) -> bool:
         """Store one reply. It was paid for, so a full disk does not lose it: that is a warning, once.

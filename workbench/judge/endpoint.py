@@ -88,8 +88,8 @@ def endpoint(
     body = {name: value for name, value in body.items() if value is not None}
     totals, where = Totals(prices=prices), address(url, key)
     client = _Client(
-        where, body, totals, concurrency, timeout, retries, reasks, backoff, longest_wait,
-        (max_calls, max_tokens_total, max_cost), form,
+        where, body, totals=totals, concurrency=concurrency, timeout=timeout, retries=retries, reasks=reasks,
+        backoff=backoff, longest_wait=longest_wait, limits=(max_calls, max_tokens_total, max_cost), form=form,
     )  # fmt: skip
     sampling = {**{name: value for name, value in body.items() if name != "model"}, "form": form, "endpoint": where.url}
     judge = BatchJudge(model, client.send, sampling, totals, on_reply=on_reply)
@@ -165,10 +165,10 @@ class _Batch:
             cost += answer.cost
             if answer.failure is None:
                 return Reply(answer.text, cost=cost)
-            left = patience.get(answer.again or "", 0)
+            tries = patience.get(answer.again or "", 0)
             if answer.absent:
-                left -= self.client.retries - self.client.server.patience(self.client.retries)
-            if left <= 0:
+                tries -= self.client.retries - self.client.server.patience(self.client.retries)
+            if tries <= 0:
                 self._strike(answer)
                 return Reply(None, answer.failure, cost)
             patience[answer.again or ""] -= 1

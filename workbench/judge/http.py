@@ -117,9 +117,9 @@ def unreachable(url: str, error: Exception) -> Answer:
         return Answer(failure=lost("connection", f"no TLS connection to {url} ({reason[:200]}): {remedy}"))
     if isinstance(error, aiohttp.ConnectionTimeoutError):
         reason, absent = "it does not take connections", True
-    told = f"no connection to {url} ({reason}): " if absent else f"the connection to {url} was lost ({reason}): "
-    asked = "is the server running there?" + ("" if absent or url.startswith("https") else " Does it want https://?")
-    return Answer(failure=lost("connection", f"{told[:340]}{asked}"), again="retry", absent=absent)
+    problem = f"no connection to {url} ({reason}): " if absent else f"the connection to {url} was lost ({reason}): "
+    advice = "is the server running there?" + ("" if absent or url.startswith("https") else " Does it want https://?")
+    return Answer(failure=lost("connection", f"{problem[:340]}{advice}"), again="retry", absent=absent)
 
 
 def _truncated(text: str) -> Failure:
@@ -142,8 +142,8 @@ def _usage(usage: Any, prompt: Prompt, text: str) -> tuple[Cost, int]:
     counts = usage if isinstance(usage, dict) else {}
     tokens_in, tokens_out = counts.get("prompt_tokens"), counts.get("completion_tokens")
     if all(type(count) is int and count >= 0 for count in (tokens_in, tokens_out)):
-        return Cost(1, 0, int(tokens_in or 0), int(tokens_out or 0)), 0
-    return Cost(1, 0, estimate_tokens(prompt.text), estimate_tokens(text)), 1
+        return Cost(calls=1, cached=0, tokens_in=int(tokens_in or 0), tokens_out=int(tokens_out or 0)), 0
+    return Cost(calls=1, cached=0, tokens_in=estimate_tokens(prompt.text), tokens_out=estimate_tokens(text)), 1
 
 
 def _shown(body: bytes) -> str:

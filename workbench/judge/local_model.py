@@ -45,8 +45,8 @@ def local_model(
                 replies = _generate(policy, [ready[index] for index in part], max_new_tokens)
             for index, (text, cost) in zip(part, replies, strict=True):
                 totals.add(calls=1, tokens_in=cost.tokens_in, tokens_out=cost.tokens_out, seconds=cost.seconds)
-                read = text if isinstance(text, Failure) else settle(prompts[index], text, form)
-                arrived(index, Reply(None, read, cost) if isinstance(read, Failure) else Reply(read, cost=cost))
+                settled = text if isinstance(text, Failure) else settle(prompts[index], text, form)
+                arrived(index, Reply(None, settled, cost) if isinstance(settled, Failure) else Reply(settled, cost=cost))
 
     judge = BatchJudge(str(path), send, {"greedy": True, "max_tokens": max_new_tokens, "form": form}, totals, on_reply=on_reply)
     return cached(judge, cache) if cache else judge
@@ -70,7 +70,10 @@ def _generate(policy: Policy, prompts: Sequence[Prompt], max_new_tokens: int) ->
     questions = [_question(prompt, str(number)) for number, prompt in enumerate(prompts)]
     responses = generate(policy, questions, max_new_tokens=max_new_tokens, greedy=True, batch_size=len(questions))
     seconds = (time.perf_counter() - began) / len(prompts)
-    return [(_text(r), Cost(1, 0, len(r.prompt_ids), len(r.token_ids), seconds)) for r in responses]
+    return [
+        (_text(r), Cost(calls=1, cached=0, tokens_in=len(r.prompt_ids), tokens_out=len(r.token_ids), seconds=seconds))
+        for r in responses
+    ]
 
 
 def _text(response: Response) -> str | Failure:

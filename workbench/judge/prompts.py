@@ -71,22 +71,22 @@ def render(
     Raises:
         WorkbenchError: an argument that the task needs is missing, does not belong to it, or has the wrong number of texts.
     """
-    given = {
+    inputs = {
         "question": question, "response": response, "responses": responses, "passages": passages,
         "claims": claims, "items": items, "answers": answers,
     }  # fmt: skip
-    _check(task, {name for name, value in given.items() if value is not None})
+    _check(task, {name for name, value in inputs.items() if value is not None})
     blocks = {
         "question": [_element("question", question or "")],
         "passages": [_materials(passages or ())],
         "answers": [_element("answer", answer) for answer in answers or ()],
         "response": [_element("response", response or "")],
-        "responses": [_element("response", one) for one in _number(task, responses, 2)],
+        "responses": [_element("response", candidate) for candidate in _number(task, responses, 2)],
         "claims": [_element("claim", claim) for claim in _number(task, claims, 1 if task == "verify" else None)],
         "items": [_element("item", item) for item in _number(task, items, None)],
     }
-    wanted = [name.rstrip("?") for name in TASKS[task] if given[name.rstrip("?")] is not None]
-    data = "\n".join(block for name in wanted for block in blocks[name])
+    names = [name.rstrip("?") for name in TASKS[task] if inputs[name.rstrip("?")] is not None]
+    data = "\n".join(block for name in names for block in blocks[name])
     return Prompt(task, _template(task).substitute(data=data))
 
 
@@ -125,22 +125,22 @@ def with_reply(prompt: Prompt, instruction: str) -> Prompt:
     return Prompt(prompt.task, f"{head}{heading}\n{instruction}\n") if heading else prompt
 
 
-def _check(task: str, given: set[str]) -> None:
+def _check(task: str, names: set[str]) -> None:
     if task not in TASKS:
         raise WorkbenchError(f"no judge task '{task}': there are {', '.join(TASKS)}")
     allowed = {name.rstrip("?") for name in TASKS[task]}
     needed = {name for name in TASKS[task] if not name.endswith("?")}
-    if missing := sorted(needed - given):
+    if missing := sorted(needed - names):
         raise WorkbenchError(f"a prompt for '{task}' needs {', '.join(missing)}")
-    if extra := sorted(given - allowed):
+    if extra := sorted(names - allowed):
         raise WorkbenchError(f"a prompt for '{task}' takes {', '.join(sorted(allowed))}, not {', '.join(extra)}")
 
 
-def _number(task: str, texts: Sequence[str] | None, wanted: int | None) -> Iterator[str]:
+def _number(task: str, texts: Sequence[str] | None, size: int | None) -> Iterator[str]:
     if isinstance(texts, str):
         raise WorkbenchError(f"a prompt for '{task}' takes a list of texts, not one text")
-    if texts is not None and (len(texts) != wanted if wanted else not texts):
-        raise WorkbenchError(f"a prompt for '{task}' takes {wanted or 'at least one'} of them, not {len(texts)}")
+    if texts is not None and (len(texts) != size if size else not texts):
+        raise WorkbenchError(f"a prompt for '{task}' takes {size or 'at least one'} of them, not {len(texts)}")
     yield from texts or ()
 
 

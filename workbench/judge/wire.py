@@ -82,11 +82,13 @@ def in_form(prompt: Prompt, form: Form) -> Prompt:
     if form == "json" or prompt.task not in TASKS:
         return prompt
     key = _key(prompt.task)
-    one = "a whole number from 1 to 5" if key == "ratings" else f"one of {', '.join(LABELS[prompt.task])}"
+    value_form = "a whole number from 1 to 5" if key == "ratings" else f"one of {', '.join(LABELS[prompt.task])}"
     if key == "label":
-        return with_reply(prompt, f"One line and nothing else: the word LABEL, a colon, and {one}:\n\nLABEL: …")
-    each = f"{one} for each of them in their order, {count(prompt)} in all, with commas between"
-    return with_reply(prompt, f"One line and nothing else: the word {key.upper()}, a colon, and {each}:\n\n{key.upper()}: …, …")
+        return with_reply(prompt, f"One line and nothing else: the word LABEL, a colon, and {value_form}:\n\nLABEL: …")
+    list_form = f"{value_form} for each of them in their order, {count(prompt)} in all, with commas between"
+    return with_reply(
+        prompt, f"One line and nothing else: the word {key.upper()}, a colon, and {list_form}:\n\n{key.upper()}: …, …"
+    )
 
 
 def clip(text: str) -> str:
@@ -140,26 +142,26 @@ def _from_line(task: str, line: str) -> Any:
     return {key: [int(word) if re.fullmatch("[0-9]", word) else word for word in words] if key == "ratings" else words}
 
 
-def _labelled(value: Any, task: str, count: int | None) -> str:
+def _labelled(value: Any, task: str, expected: int | None) -> str:
     return _label(_fields(value, "label")["label"], task)
 
 
-def _labels(value: Any, task: str, count: int | None) -> list[str]:
-    return [_label(label, task) for label in _list(_fields(value, "labels")["labels"], "labels", count)]
+def _labels(value: Any, task: str, expected: int | None) -> list[str]:
+    return [_label(label, task) for label in _list(_fields(value, "labels")["labels"], "labels", expected)]
 
 
-def _ratings(value: Any, task: str, count: int | None) -> list[int]:
-    return [_rating(rating) for rating in _list(_fields(value, "ratings")["ratings"], "ratings", count)]
+def _ratings(value: Any, task: str, expected: int | None) -> list[int]:
+    return [_rating(rating) for rating in _list(_fields(value, "ratings")["ratings"], "ratings", expected)]
 
 
 def _sentences(claim: Callable[[Any, str], Any]) -> Callable[[Any, str, int | None], dict[str, Any]]:
     def sentence(value: Any, task: str) -> dict[str, Any]:
         fields = _fields(value, "text", "claims")
-        claims = [claim(one, task) for one in _list(fields["claims"], "claims")]
+        claims = [claim(item, task) for item in _list(fields["claims"], "claims")]
         return {"text": _text(fields["text"], task), "claims": claims}
 
-    def whole(value: Any, task: str, count: int | None) -> dict[str, Any]:
-        return {"sentences": [sentence(one, task) for one in _list(_fields(value, "sentences")["sentences"], "sentences")]}
+    def whole(value: Any, task: str, expected: int | None) -> dict[str, Any]:
+        return {"sentences": [sentence(item, task) for item in _list(_fields(value, "sentences")["sentences"], "sentences")]}
 
     return whole
 
@@ -181,11 +183,11 @@ def _fields(value: Any, *names: str) -> Mapping[str, Any]:
     return value
 
 
-def _list(value: Any, name: str, count: int | None = None) -> Sequence[Any]:
+def _list(value: Any, name: str, expected: int | None = None) -> Sequence[Any]:
     if not isinstance(value, list):
         raise _Unreadable("type", f"'{name}' has to be a list, not {_kind(value)}")
-    if count is not None and len(value) != count:
-        raise _Unreadable("length", f"'{name}' has to have {count} entries, not {len(value)}")
+    if expected is not None and len(value) != expected:
+        raise _Unreadable("length", f"'{name}' has to have {expected} entries, not {len(value)}")
     return value
 
 

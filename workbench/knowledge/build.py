@@ -133,11 +133,11 @@ def _build(folder: Path, card: Mapping[str, Any], source: Source, settings: Sett
         progress("reading", state["row"], source.total, state["passages"])
         for rows, number in _steps(source, settings, state):
             if rows:
-                data = _arrow(rows, settings.encoder)
+                batch = _arrow(rows, settings.encoder)
                 if table is None:
-                    table = connect(folder).create_table(TABLE, data, mode="overwrite")
+                    table = connect(folder).create_table(TABLE, batch, mode="overwrite")
                 else:
-                    table.add(data)
+                    table.add(batch)
             state.commit(number, len(rows), time.monotonic() - started)
             started = time.monotonic()
             progress("reading", number, source.total, state["passages"])
@@ -145,17 +145,17 @@ def _build(folder: Path, card: Mapping[str, Any], source: Source, settings: Sett
         counts = {name: state[name] for name in ("pages", "passages", "empty", "duplicates", "failed")}
         seconds, failures = state["milliseconds"] / 1000, state.failures(source.unit)
     if table is None:
-        told = f"; the first problem: {failures[0]}" if failures else ""
+        problem = f"; the first problem: {failures[0]}" if failures else ""
         shutil.rmtree(folder)
-        raise WorkbenchError(f"{source.spec} has no page with text{told}: nothing was built")
+        raise WorkbenchError(f"{source.spec} has no page with text{problem}: nothing was built")
     _finish(table, counts["passages"] if settings.encoder else 0)
-    whole = {
+    final_card = {
         **card, "status": "complete", **counts, "failures": failures[:SHOWN],
         "seconds": round(seconds + time.monotonic() - started, 1),
     }  # fmt: skip
-    write_json(folder / CARD, whole)
+    write_json(folder / CARD, final_card)
     (folder / STATE).unlink()
-    return whole
+    return final_card
 
 
 def _open_table(folder: Path, state: _State) -> Any:
@@ -172,8 +172,8 @@ def _steps(source: Source, settings: Settings, state: _State) -> Iterator[tuple[
     step, rows, number = STEP_ENCODED if settings.encoder else STEP, [], state["row"]
     seen_at = number
     for number, page in source.pages(seen_at):
-        if isinstance(found := state.admit(number, page), Page):
-            rows += _passages(found, number, settings.words)
+        if isinstance(admitted := state.admit(number, page), Page):
+            rows += _passages(admitted, number, settings.words)
         if len(rows) >= step or number - seen_at >= 100 * step:  # a desert of empty rows is progress too
             yield rows, number
             rows, seen_at = [], number

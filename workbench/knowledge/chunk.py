@@ -32,13 +32,13 @@ def _cuts(word_at: Sequence[int], sentence_at: Sequence[int], words: int) -> lis
     """Character positions where passages begin."""
     cuts, first = [0], 0  # `first`: the number of the word with which the current passage begins
     bounds = [bisect_left(word_at, position) for position in sentence_at if position > 0]
-    for here, after in zip([0, *bounds], [*bounds, len(word_at)], strict=True):  # words here:after are one sentence
-        if after - first <= words:
+    for start, end in zip([0, *bounds], [*bounds, len(word_at)], strict=True):  # words start:end are one sentence
+        if end - first <= words:
             continue
-        if here > first:
-            cuts.append(word_at[here])
-            first = here
-        while after - first > words:
+        if start > first:
+            cuts.append(word_at[start])
+            first = start
+        while end - first > words:
             first += words
             cuts.append(word_at[first])
     return cuts

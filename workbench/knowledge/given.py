@@ -61,8 +61,8 @@ class Given:
 
     def _titled(self, titles: str) -> list[int]:
         keys = [title_key(passage.title) for passage in self.passages]
-        wanted = {title_key(title) for title in longest_titles(titles, set(keys))}
-        return [i for i, key in enumerate(keys) if key in wanted]
+        wanted_keys = {title_key(title) for title in longest_titles(titles, set(keys))}
+        return [i for i, key in enumerate(keys) if key in wanted_keys]
 
 
 def from_passages(passages: Sequence[Passage]) -> Given:

@@ -58,11 +58,11 @@ class Index:
             raise WorkbenchError("search takes a list of queries and, if any, a list of as many titles")
         self._check_mode(mode)
         limits = [(limit or "").strip() for limit in titles or [""] * len(queries)]
-        asked = list(dict.fromkeys((bag(query), limit) for query, limit in zip(queries, limits, strict=True)))
-        open_ended = [query for query, limit in asked if not limit]
-        found = {(query, ""): passages for query, passages in zip(open_ended, self._search(open_ended, k, mode), strict=True)}
-        found |= self._search_inside([pair for pair in asked if pair[1]], k, mode)
-        return [list(found[bag(query), limit]) for query, limit in zip(queries, limits, strict=True)]
+        searches = list(dict.fromkeys((bag(query), limit) for query, limit in zip(queries, limits, strict=True)))
+        open_ended = [query for query, limit in searches if not limit]
+        hits = {(query, ""): passages for query, passages in zip(open_ended, self._search(open_ended, k, mode), strict=True)}
+        hits |= self._search_inside([pair for pair in searches if pair[1]], k, mode)
+        return [list(hits[bag(query), limit]) for query, limit in zip(queries, limits, strict=True)]
 
     def find_titles(self, titles: Sequence[str]) -> list[list[str]]:
         """The titles in the index that each of `titles` (several joined by `;`) stands for."""
@@ -102,8 +102,8 @@ class Index:
         words = f"{query} {' '.join(dict.fromkeys(hidden_words(query).split()))}"
 
         def ask(limit: int) -> list[dict[str, Any]]:
-            found = self._table.search(MatchQuery(words, "body"), query_type="fts")
-            return found.select(["id", "title", "body", "_score"]).limit(limit).to_list()
+            search = self._table.search(MatchQuery(words, "body"), query_type="fts")
+            return search.select(["id", "title", "body", "_score"]).limit(limit).to_list()
 
         return _best(ask, k, lambda row: row["_score"])
 
@@ -112,40 +112,40 @@ class Index:
             return []
 
         def ask(limit: int) -> list[dict[str, Any]]:
-            found = self._table.search(vector, vector_column_name="vector").distance_type("cosine")
-            found = found.nprobes(PROBES).refine_factor(REFINE)
-            return found.select(["id", "title", "body", "_distance"]).limit(limit).to_list()
+            search = self._table.search(vector, vector_column_name="vector").distance_type("cosine")
+            search = search.nprobes(PROBES).refine_factor(REFINE)
+            return search.select(["id", "title", "body", "_distance"]).limit(limit).to_list()
 
         return _best(ask, k, lambda row: 1 - row["_distance"])
 
-    def _search_inside(self, asked: Sequence[tuple[str, str]], k: int, mode: Mode) -> dict[tuple[str, str], list[Passage]]:
+    def _search_inside(self, searches: Sequence[tuple[str, str]], k: int, mode: Mode) -> dict[tuple[str, str], list[Passage]]:
         """Searches limited to pages: the pages are read once for all queries that name them, and ranked in memory."""
         groups: dict[str, list[str]] = defaultdict(list)
-        for query, limit in asked:
+        for query, limit in searches:
             groups[limit].append(query)
         columns = ["id", "row", "title", "key", "body", *(["vector"] if mode != "text" else [])]
-        found: dict[tuple[str, str], list[Passage]] = {}
+        hits: dict[tuple[str, str], list[Passage]] = {}
         names = list(groups)
         for start in range(0, len(names), 200):  # so many pages in memory at a time
-            some = names[start : start + 200]
-            for limit, rows in zip(some, self._pages(some, columns), strict=True):
+            chunk = names[start : start + 200]
+            for limit, rows in zip(chunk, self._pages(chunk, columns), strict=True):
                 ranked = self._rank(groups[limit], rows, k, mode)
-                found |= {(query, limit): ranks for query, ranks in zip(groups[limit], ranked, strict=True)}
-        return found
+                hits |= {(query, limit): ranks for query, ranks in zip(groups[limit], ranked, strict=True)}
+        return hits
 
     def _rank(self, queries: Sequence[str], rows: Sequence[dict[str, Any]], k: int, mode: Mode) -> list[list[Passage]]:
         passages = [_passage(row) for row in rows]
         deep = len(passages) if mode == "hybrid" else k
         lists: list[list[list[Passage]]] = []
         if mode != "dense":
-            given = Given(passages)
-            lists.append([_ranked(passages, given.scores(query), deep) for query in queries])
+            scorer = Given(passages)
+            lists.append([_ranked(passages, scorer.scores(query), deep) for query in queries])
         if mode != "text" and rows:
             import numpy as np
 
-            cosines = self._encode(queries) @ np.stack([row["vector"] for row in rows]).T
-            lists.append([_ranked(passages, scores, deep) for scores in cosines.tolist()])
-        return [list(both[0]) if len(both) == 1 else fuse(both, k) for both in zip(*lists, strict=True)] or [
+            cosines_QN = self._encode(queries) @ np.stack([row["vector"] for row in rows]).T
+            lists.append([_ranked(passages, scores, deep) for scores in cosines_QN.tolist()])
+        return [list(rankings[0]) if len(rankings) == 1 else fuse(rankings, k) for rankings in zip(*lists, strict=True)] or [
             [] for _ in queries
         ]
 
@@ -169,8 +169,8 @@ class Index:
 
 
 def _closest(title: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    wanted = strict_title(title)
-    return [row for row in rows if strict_title(row["title"]) == wanted] or rows
+    key = strict_title(title)
+    return [row for row in rows if strict_title(row["title"]) == key] or rows
 
 
 def bag(query: str) -> str:
@@ -260,8 +260,8 @@ def read_card(folder: Path) -> dict[str, Any] | None:
         raise WorkbenchError(f"{folder / CARD} is not the card of an index: choose another name") from None
     if not isinstance(card, dict) or card.get("schema") != SCHEMA:
         raise WorkbenchError(f"{folder}: another version of the workbench built this index: build it anew under another name")
-    whole = (*NEEDED, *(("passages",) if card.get("status") == "complete" else ()))
-    if (lacking := [name for name in whole if name not in card]) or not isinstance(card["source"], dict):
+    required = (*NEEDED, *(("passages",) if card.get("status") == "complete" else ()))
+    if (lacking := [name for name in required if name not in card]) or not isinstance(card["source"], dict):
         raise WorkbenchError(
             f"{folder / CARD} is damaged (it lacks {', '.join(lacking) or 'its source'}): delete that folder and build it again"
         )

@@ -99,7 +99,7 @@ def _file(path: Path, known: Mapping[str, Any]) -> Source:
         (".parquet",): (_parquet, "row"),
         TEXT_SUFFIXES: (lambda file, skip: _texts([file], skip), "file"),
     }
-    reader = next((found for suffixes, found in kinds.items() if name.endswith(suffixes)), None)
+    reader = next((kind for suffixes, kind in kinds.items() if name.endswith(suffixes)), None)
     if reader is None:
         raise WorkbenchError(f"{path}: not a kind of file that is read: give {FORMATS}, or JSONL, TSV, CSV or text with .gz")
     with _open(path) as file:
@@ -249,11 +249,11 @@ def _hub(spec: str, known: Mapping[str, Any]) -> Source:
     owner, *rest = name.split("/")
     if not owner or len(rest) > 2 or not all(rest):
         raise WorkbenchError(f"{spec}: write hf:OWNER/NAME[/CONFIG][:SPLIT], as in hf:wikimedia/wikipedia/20231101.en:train")
-    whole = f"hf:{name}:{split or 'train'}"
+    full_spec = f"hf:{name}:{split or 'train'}"
     dataset, config = "/".join([owner, *rest[:1]]), rest[1] if len(rest) == 2 else None
-    stream = cache(lambda: _stream(whole, dataset, config, split or "train"))  # a finished index asks for nothing
-    total = known["total"] if known.get("fingerprint") == whole else _rows_in(stream(), split or "train")
-    return Source(whole, whole, total, lambda skip: rows_of(stream(), whole, skip))
+    stream = cache(lambda: _stream(full_spec, dataset, config, split or "train"))  # a finished index asks for nothing
+    total = known["total"] if known.get("fingerprint") == full_spec else _rows_in(stream(), split or "train")
+    return Source(full_spec, full_spec, total, lambda skip: rows_of(stream(), full_spec, skip))
 
 
 def _rows_in(stream: Any, split: str) -> int | None:

@@ -27,11 +27,11 @@ def tokens(text: str) -> list[str]:
     """Words for matching: without case, accents and plural s; a run of a script without spaces as pairs of characters."""
     folded = unicodedata.normalize("NFKD", text.casefold())
     plain = "".join(character for character in folded if not unicodedata.combining(character)) if not text.isascii() else folded
-    found: list[str] = []
+    words: list[str] = []
     for run in _RUN.findall(plain):
         pairs = len(run) > 1 and _FIRST_SPACELESS.match(run)
-        found += [run[i : i + 2] for i in range(len(run) - 1)] if pairs else [_singular(run)]
-    return found
+        words += [run[i : i + 2] for i in range(len(run) - 1)] if pairs else [_singular(run)]
+    return words
 
 
 def _singular(word: str) -> str:
@@ -70,8 +70,8 @@ def strict_title(title: str) -> str:
 def title_key(title: str) -> str:
     """A title up to case, width, white space and punctuation; "" if nothing is left. Symbols such as + and # stay."""
     strict = strict_title(title)
-    kept = (_plain(character) for character in strict)
-    return " ".join("".join(kept).split()) or strict
+    characters = (_plain(character) for character in strict)
+    return " ".join("".join(characters).split()) or strict
 
 
 def _plain(character: str) -> str:
@@ -92,13 +92,13 @@ def title_runs(titles: str, most: int = 12) -> list[list[str]]:
 
 def longest_titles(titles: str, known: Container[str]) -> list[str]:
     """The titles meant by a `;`-joined list: from the left, the longest run of parts whose key is in `known`."""
-    rows, found, start = title_runs(titles), [], 0
+    rows, chosen, start = title_runs(titles), [], 0
     while start < len(rows):
         fitting = ((len(rows[start]) - i, title) for i, title in enumerate(rows[start]) if _is_known(title, known))
         size, title = next(fitting, (1, ""))
-        found += [title] if title else []
+        chosen += [title] if title else []
         start += size
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(chosen))
 
 
 def _is_known(title: str, known: Container[str]) -> bool:

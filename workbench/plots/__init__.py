@@ -33,7 +33,7 @@ def outcomes_by_tier(reports: Mapping[str, Mapping[str, Any]], mode: str = "gree
             values = [cell[rate]["value"] if cell else None for cell in cells.values()]
             text = [f"{value:.2f}" if value and value >= 0.05 else "" for value in values]
             name = OUTCOME_NAMES[rate]
-            shown = {
+            style = {
                 "marker_color": colour,
                 "legendgroup": rate,
                 "showlegend": column == 1,
@@ -41,7 +41,7 @@ def outcomes_by_tier(reports: Mapping[str, Mapping[str, Any]], mode: str = "gree
                 "textposition": "inside",
             }
             hover = f"%{{x}}, {tier}: %{{y:.3f}} {name}<extra></extra>"
-            figure.add_trace(Bar(x=list(cells), y=values, name=name, hovertemplate=hover, **shown), 1, column)
+            figure.add_trace(Bar(x=list(cells), y=values, name=name, hovertemplate=hover, **style), 1, column)
     figure.update_layout(barmode="stack", title=f"Outcomes by exposure tier ({mode})", yaxis_title="share of answers")
     figure.update_yaxes(range=[0, 1])
     return styled(figure, panels=len(tiers) + 1)
@@ -82,10 +82,10 @@ def _over_steps(runs: Mapping[str, Sequence[Mapping[str, Any]]], columns: Mappin
     for (label, rows), colour in zip(runs.items(), RUN_COLOURS, strict=False):
         steps = [row["step"] for row in rows]
         for place, name in enumerate(columns):
-            shown = {"mode": "lines", "line_color": colour, "legendgroup": label, "showlegend": place == 0}
+            style = {"mode": "lines", "line_color": colour, "legendgroup": label, "showlegend": place == 0}
             hover = f"step %{{x}}: %{{y:.3f}}<extra>{label}</extra>"
             values = [row.get(name) for row in rows]
-            trace = Scatter(x=steps, y=values, name=label, hovertemplate=hover, **shown)
+            trace = Scatter(x=steps, y=values, name=label, hovertemplate=hover, **style)
             figure.add_trace(trace, place // across + 1, place % across + 1)
     for place in range(max(0, len(columns) - across), len(columns)):  # the lowest panel of each column names the axis
         figure.update_xaxes(title_text="step", row=place // across + 1, col=place % across + 1)
@@ -116,11 +116,12 @@ def exposure_and_accuracy(points: Sequence[tuple[int, float, int]]) -> Figure:
     """How often a fact was shown against how often it is answered: (exposures, accuracy, questions) of each group of facts."""
     from plotly.graph_objects import Figure, Scatter
 
-    shown, right, counts = zip(*points, strict=True)
+    exposures, accuracies, counts = zip(*points, strict=True)
     labels = [f"{count} questions" for count in counts]
-    above = [sum(other < x for other in shown) % 2 == 0 for x in shown]  # in turn, so that neighbours do not cover each other
-    sides = ["top center" if one else "bottom center" for one in above]
-    trace = Scatter(x=shown, y=right, text=labels, mode="markers+text", textposition=sides, cliponaxis=False)
+    # In turn above and below, so that neighbours do not cover each other.
+    above = [sum(other < exposure for other in exposures) % 2 == 0 for exposure in exposures]
+    sides = ["top center" if is_above else "bottom center" for is_above in above]
+    trace = Scatter(x=exposures, y=accuracies, text=labels, mode="markers+text", textposition=sides, cliponaxis=False)
     trace.update(marker_size=12, marker_color=RUN_COLOURS[0])
     trace.update(hovertemplate="%{text}: %{x} exposures, %{y:.3f} answered<extra></extra>")
     figure = Figure(trace)

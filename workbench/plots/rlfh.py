@@ -73,8 +73,8 @@ def claims_per_response(before: Sequence[Row], after: Sequence[Row], names: Sequ
         for rows, name, colour in zip((before, after), names, RUN_COLOURS, strict=False):
             table = tables.claims_per_response(rows, which)
             numbers, shares = [row["claims"] for row in table], [row["share"] for row in table]
-            shown = {"name": name, "marker_color": colour, "legendgroup": name, "showlegend": column == 1}
-            figure.add_trace(Bar(x=numbers, y=shares, **shown), 1, column)
+            style = {"name": name, "marker_color": colour, "legendgroup": name, "showlegend": column == 1}
+            figure.add_trace(Bar(x=numbers, y=shares, **style), 1, column)
     figure.update_xaxes(title_text="claims in the response", tickformat="d")
     figure.update_layout(barmode="group", title="Claims per response", yaxis_title="share of responses")
     return styled(figure, panels=3)
@@ -105,9 +105,9 @@ def refusal_by_accuracy(before: Sequence[Row], after: Sequence[Row], bins: int =
 
     table = tables.refusal_by_accuracy(before, after, bins)
     text = [f"n = {row['questions']}" if row["questions"] else "" for row in table]
-    shown = {"text": text, "textposition": "outside", "cliponaxis": False, "marker_color": RUN_COLOURS[0]}
+    style = {"text": text, "textposition": "outside", "cliponaxis": False, "marker_color": RUN_COLOURS[0]}
     hover = "accuracy %{x} before: %{y:.3f} refused<extra></extra>"
-    figure = Figure(Bar(x=_labels(table), y=[row["refused"] for row in table], hovertemplate=hover, **shown))
+    figure = Figure(Bar(x=_labels(table), y=[row["refused"] for row in table], hovertemplate=hover, **style))
     figure.update_layout(title="Refusals after training", xaxis_title="accuracy before training of n questions' responses")
     figure.update_yaxes(range=[0, 1.06], tickvals=[0, 0.2, 0.4, 0.6, 0.8, 1], title_text="share of responses refused")
     return styled(figure, legend=False)
@@ -120,14 +120,14 @@ def trade_off(runs: Mapping[str, Sequence[Row]]) -> Figure:
     figure = Figure()
     points = tables.trade_off(runs)
     for number, label in enumerate(runs):
-        found = [point for point in points if point["run"] == label]
-        steps = ["" if point["step"] is None else f"step {point['step']}" for point in found]
-        sizes = [7] * (len(found) - 1) + [13]  # the last step stands out: it tells which way the run went
-        shown: dict[str, Any] = {"mode": "lines+markers", "marker_color": RUN_COLOURS[number % len(RUN_COLOURS)]}
-        shown |= {"marker_size": sizes[-len(found) :] if found else []}
-        x, y = [point["claims"] for point in found], [point["accuracy"] for point in found]
+        run_points = [point for point in points if point["run"] == label]
+        steps = ["" if point["step"] is None else f"step {point['step']}" for point in run_points]
+        sizes = [7] * (len(run_points) - 1) + [13]  # the last step stands out: it tells which way the run went
+        style: dict[str, Any] = {"mode": "lines+markers", "marker_color": RUN_COLOURS[number % len(RUN_COLOURS)]}
+        style |= {"marker_size": sizes[-len(run_points) :] if run_points else []}
+        x, y = [point["claims"] for point in run_points], [point["accuracy"] for point in run_points]
         hover = "%{text} %{x:.2f} claims, accuracy %{y:.3f}"
-        figure.add_trace(Scatter(x=x, y=y, text=steps, name=label, hovertemplate=hover, **shown))
+        figure.add_trace(Scatter(x=x, y=y, text=steps, name=label, hovertemplate=hover, **style))
     figure.update_layout(title="Truthfulness against helpfulness")
     claims, accuracy = [point["claims"] for point in points], [point["accuracy"] for point in points]
     figure.update_xaxes(title_text="claims per response", range=_around(claims, 1.0))

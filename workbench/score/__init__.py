@@ -45,11 +45,11 @@ def score_file(options: Options, progress: Progress | None = None) -> dict[str, 
             reader, survey, plan, options.out, settings,
             max_failed=options.max_failed, overwrite=options.overwrite, watch=watch,
         )  # fmt: skip
-    kept = cache_path(options)
+    cache = cache_path(options)
     return {
         **summary,
         "price": _price(summary["cost"], options),
-        "cache": str(kept) if options.remote and kept.exists() else None,
+        "cache": str(cache) if options.remote and cache.exists() else None,
     }
 
 
@@ -58,8 +58,8 @@ def estimate_file(options: Options) -> dict[str, Any]:
     check(options)
     counter = Counter()
     reader, survey, plan, _ = _prepare(options, ExitStack(), counter)
-    found = estimate(reader, survey, plan if options.remote else replace(plan, checks=None), counter)
-    return {**found, "price": _price(found, options)}
+    costs = estimate(reader, survey, plan if options.remote else replace(plan, checks=None), counter)
+    return {**costs, "price": _price(costs, options)}
 
 
 def _prepare(
@@ -78,8 +78,8 @@ def _prepare(
     if not survey.ids:
         line, problem = survey.problems[0] if survey.problems else (1, "the file is empty")
         raise WorkbenchError(f"{options.source}:{line}: {problem}; no row can be scored: --map response=COLUMN names columns")
-    plan, asked = Plan(rewards), survey.judged > 0
-    if asked and (checks or options.remote or counter is None):
+    plan, needs_judge = Plan(rewards), survey.judged > 0
+    if needs_judge and (checks or options.remote or counter is None):
         search = None if options.exact else evidence(options)
         threads, new = setup.workers(options, survey), not setup.cache_path(options).exists()
         judge = setup.endpoint(options, threads) if options.remote and counter is None else None
@@ -91,19 +91,19 @@ def _prepare(
         setup.check_evidence(survey, needed, options)
         rewards = {name: rewards[name] for name in configs}
         if search and counter is None:
-            check_free(options.out, setup.identity(options, configs, asked), options.overwrite)
+            check_free(options.out, setup.identity(options, configs, needs_judge), options.overwrite)
             search.prepare()
         plan = Plan(
             rewards,
-            needed,
-            sections_read(configs) if configs else SECTIONS,
-            checks,
-            search.take if search else list,
-            threads,
+            needed=needed,
+            sections=sections_read(configs) if configs else SECTIONS,
+            checks=checks,
+            retrieved=search.take if search else list,
+            workers=threads,
             totals=judge.totals if judge else None,
             left_out=left_out,
         )
-    return reader, survey, plan, setup.identity(options, configs, asked)
+    return reader, survey, plan, setup.identity(options, configs, needs_judge)
 
 
 def _price(cost: dict[str, Any], options: Options) -> float | None:

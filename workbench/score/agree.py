@@ -35,25 +35,27 @@ def agreement(first: Path, second: Path) -> dict[str, Any]:
     excluded: Counter[str] = Counter(dict.fromkeys(LEFT_OUT, 0))
     failures = 0
     first, second = file_of(first), file_of(second)
-    rows, others = _judged(first, excluded), _judged(second, excluded)
+    rows, other_rows = _judged(first, excluded), _judged(second, excluded)
     pairs: dict[str, list[Pair]] = {name: [] for name in ASPECTS}
-    common = [identity for identity in others if identity in rows]
-    differ = [identity for identity in common if rows[identity].text != others[identity].text]
+    common = [identity for identity in other_rows if identity in rows]
+    differ = [identity for identity in common if rows[identity].text != other_rows[identity].text]
     _check_common(first, second, common, differ)
-    for one, other in ((rows[identity], others[identity]) for identity in common):
-        if one.text != other.text:
+    for row, other in ((rows[identity], other_rows[identity]) for identity in common):
+        if row.text != other.text:
             continue
-        if not (one.judged and other.judged):
+        if not (row.judged and other.judged):
             excluded["not_judged"] += 1
             continue
-        failures += one.failed or other.failed
+        failures += row.failed or other.failed
         for name in ASPECTS:
-            pairs[name] += _pairs(one.labels[name], other.labels[name], name, excluded)
-    excluded["only_first"], excluded["only_second"] = len(rows) - len(common), len(others) - len(common)
+            pairs[name] += _pairs(row.labels[name], other.labels[name], name, excluded)
+    excluded["only_first"], excluded["only_second"] = len(rows) - len(common), len(other_rows) - len(common)
     excluded["other_response"] = len(differ)
-    told = {name: compare(found) for name, found in pairs.items() if found or name in ("claims", "outcomes")}
+    scores = {
+        name: compare(aspect_pairs) for name, aspect_pairs in pairs.items() if aspect_pairs or name in ("claims", "outcomes")
+    }
     compared = len(common) - len(differ) - excluded["not_judged"]
-    return {"rows": compared, "failed": failures, **told, "excluded": dict(excluded), "other_responses": differ[:NAMED]}
+    return {"rows": compared, "failed": failures, **scores, "excluded": dict(excluded), "other_responses": differ[:NAMED]}
 
 
 def _check_common(first: Path, second: Path, common: Sequence[str], differ: Sequence[str]) -> None:
@@ -71,22 +73,22 @@ def compare(pairs: Sequence[Pair]) -> dict[str, Any]:
 
     What is not defined is None: κ where both always give the same one label, precision of a label that was never given.
     """
-    n, both = len(pairs), Counter(pairs)
-    given, wanted = Counter(b for _, b in pairs), Counter(a for a, _ in pairs)
-    right = sum(count for (a, b), count in both.items() if a == b)
-    chance = sum(wanted[label] * given[label] for label in wanted) / n**2 if n else 1.0
+    n, pair_counts = len(pairs), Counter(pairs)
+    second_counts, first_counts = Counter(b for _, b in pairs), Counter(a for a, _ in pairs)
+    right = sum(count for (a, b), count in pair_counts.items() if a == b)
+    chance = sum(first_counts[label] * second_counts[label] for label in first_counts) / n**2 if n else 1.0
     kappa = (right / n - chance) / (1 - chance) if chance < 1 else None
     labels = {
         label: {
-            "first": wanted[label],
-            "second": given[label],
-            "precision": _share(both[label, label], given[label]),
-            "recall": _share(both[label, label], wanted[label]),
-            "f1": _share(2 * both[label, label], given[label] + wanted[label]),
+            "first": first_counts[label],
+            "second": second_counts[label],
+            "precision": _share(pair_counts[label, label], second_counts[label]),
+            "recall": _share(pair_counts[label, label], first_counts[label]),
+            "f1": _share(2 * pair_counts[label, label], second_counts[label] + first_counts[label]),
         }
-        for label in sorted({*given, *wanted})
+        for label in sorted({*second_counts, *first_counts})
     }
-    confusion = [{"first": a, "second": b, "n": count} for (a, b), count in sorted(both.items())]
+    confusion = [{"first": a, "second": b, "n": count} for (a, b), count in sorted(pair_counts.items())]
     return {
         "n": n, "accuracy": _share(right, n), "kappa": None if kappa is None else round(kappa, 6),
         "labels": labels, "confusion": confusion,
@@ -143,13 +145,13 @@ def _compact(path: Path, excluded: Counter[str]) -> Iterator[tuple[str, _Row]]:
 
 def _labels(feedback: Feedback, aspect: str) -> Labels:
     texts = {f"claim:{claim.id}": " ".join(claim.text.casefold().split()) for claim in feedback.claims}
-    found: dict[str, Verdict] = {}
+    verdicts: dict[str, Verdict] = {}
     for verdict in feedback.verdicts:
         if verdict.aspect == aspect and (aspect != "checklist" or verdict.target.startswith("item:")):
-            found.setdefault(verdict.target, verdict)
-    told = {target: (texts.get(target, ""), verdict.label) for target, verdict in found.items()}
-    silent = {target: (text, None) for target, text in texts.items() if aspect == "fact" and target not in told}
-    return told | silent
+            verdicts.setdefault(verdict.target, verdict)
+    labelled = {target: (texts.get(target, ""), verdict.label) for target, verdict in verdicts.items()}
+    silent = {target: (text, None) for target, text in texts.items() if aspect == "fact" and target not in labelled}
+    return labelled | silent
 
 
 def _pairs(first: Labels, second: Labels, name: str, excluded: Counter[str]) -> list[Pair]:
@@ -161,14 +163,14 @@ def _pairs(first: Labels, second: Labels, name: str, excluded: Counter[str]) -> 
     unmatched = 0
     for target, (text, label) in sorted(first.items(), key=lambda entry: second.get(entry[0], ("", None))[0] != entry[1][0]):
         same = target if remaining.get(target, ("\0", None))[0] == text else None
-        partner = same or next((other for other in by_text.get(text, ()) if other in remaining and text), None)
+        partner = same or next((candidate for candidate in by_text.get(text, ()) if candidate in remaining and text), None)
         if partner is None:
             unmatched += 1
             continue
-        other = remaining.pop(partner)[1]
-        if label is None or other is None:
+        other_label = remaining.pop(partner)[1]
+        if label is None or other_label is None:
             excluded["verdicts"] += 1
         else:
-            pairs.append((label, other))
+            pairs.append((label, other_label))
     excluded[name] += unmatched + len(remaining)
     return pairs

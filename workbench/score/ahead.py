@@ -31,20 +31,20 @@ def ahead(work: Callable[[Piece], Result], pieces: Iterable[Piece], workers: int
 
 
 def _start(work: Callable[[Piece], Result], piece: Piece) -> SimpleQueue[tuple[bool, object]]:
-    done: SimpleQueue[tuple[bool, object]] = SimpleQueue()
+    outcome: SimpleQueue[tuple[bool, object]] = SimpleQueue()
 
     def run() -> None:
         try:
-            done.put((True, work(piece)))
+            outcome.put((True, work(piece)))
         except BaseException as error:
-            done.put((False, error))
+            outcome.put((False, error))
 
     threading.Thread(target=run, daemon=True).start()
-    return done
+    return outcome
 
 
-def _result(done: SimpleQueue[tuple[bool, object]]) -> Result:  # type: ignore[type-var]
-    good, value = done.get()
+def _result(outcome: SimpleQueue[tuple[bool, object]]) -> Result:  # type: ignore[type-var]
+    good, value = outcome.get()
     if not good:
         assert isinstance(value, BaseException), value
         raise value

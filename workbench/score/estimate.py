@@ -43,8 +43,8 @@ class Counter:
 
 def _reply_tokens(prompt: Prompt) -> float:
     if prompt.task in ("extract", "single_pass"):
-        read = next(part.text for part in elements(prompt.text) if part.tag == "response")
-        return SHORT + PER_CLAIM * len(read) / CHARACTERS
+        response = next(part.text for part in elements(prompt.text) if part.tag == "response")
+        return SHORT + PER_CLAIM * len(response) / CHARACTERS
     listed = sum(part.tag in ("claim", "item") for part in elements(prompt.text))
     return SHORT + PER_LABEL * listed if prompt.task in ("inform", "checklist") else SHORT
 
@@ -83,12 +83,12 @@ def _guess(extract: Extract, judged: bool = False) -> Extract:
 
     def run(responses: Sequence[Response]) -> list[Claims]:
         extract(responses)
-        return [_judged(found) if judged else found for found in rules()(responses)]
+        return [_judged(claims) if judged else claims for claims in rules()(responses)]
 
     return run
 
 
-def _judged(found: Claims) -> Claims:
+def _judged(claims: Claims) -> Claims:
     """So that they are not asked about again."""
-    verdicts = (Verdict(f"claim:{claim.id}", "fact", "vague", informativeness=1, by="nobody") for claim in found.claims)
-    return replace(found, verdicts=tuple(verdicts))
+    verdicts = (Verdict(f"claim:{claim.id}", "fact", "vague", informativeness=1, by="nobody") for claim in claims.claims)
+    return replace(claims, verdicts=tuple(verdicts))

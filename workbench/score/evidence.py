@@ -22,17 +22,17 @@ def evidence(options: Options) -> Retrieved | None:
     if not (options.store or options.passages):
         return None
 
-    known = stored_passages(options.out.parent)
+    keys = stored_passages(options.out.parent)
     if options.store:
-        return Retrieved(open_index(options.store).search, known)
-    given = read_passages(Path(str(options.passages)), IN_MEMORY + 1)
+        return Retrieved(open_index(options.store).search, keys)
+    passages = read_passages(Path(str(options.passages)), IN_MEMORY + 1)
     folder = options.out.parent.resolve() / f"{options.out.stem}.passages"
 
     def index() -> Search:
         build_index(folder, str(options.passages))
         return open_index(folder).search
 
-    return Retrieved(from_passages(given[:IN_MEMORY]).search, known, index if len(given) > IN_MEMORY else None)
+    return Retrieved(from_passages(passages[:IN_MEMORY]).search, keys, index if len(passages) > IN_MEMORY else None)
 
 
 def read_passages(path: Path, most: int) -> list[Passage]:
@@ -41,20 +41,22 @@ def read_passages(path: Path, most: int) -> list[Passage]:
     Raises:
         WorkbenchError: the file has none, or one that cannot be read; the line is named.
     """
-    found = []
+    passages = []
     for line in read(path):
         try:
             if line.row is None:
                 raise Malformed(line.problem)
-            one = passage(line.row)
-            found.append(replace(one, id=str(line.row.get("id") or one.id)))  # the file's ids are those of all its passages
+            parsed = passage(line.row)
+            passages.append(
+                replace(parsed, id=str(line.row.get("id") or parsed.id))
+            )  # the file's ids are those of all its passages
         except ValueError as problem:
             raise WorkbenchError(f"{path}:{line.number}: {problem}; mend or remove that line") from problem
-        if len(found) == most:
+        if len(passages) == most:
             break
-    if not found:
+    if not passages:
         raise WorkbenchError(f"'{path}' has no passages: it must have a row with a \"text\" for each")
-    return found
+    return passages
 
 
 class Retrieved:
@@ -75,20 +77,20 @@ class Retrieved:
             self.search = self.index()
 
     def __call__(self, queries: Sequence[str], k: int, titles: Sequence[str | None] | None = None) -> list[list[Passage]]:
-        found = self.search(queries, k, titles=titles)
+        results = self.search(queries, k, titles=titles)
         with self.lock:
-            told = [[self._one_meaning(passage) for passage in passages] for passages in found]
-            self.found.update({passage.id: passage for passages in told for passage in passages})
-        return told
+            renamed = [[self._one_meaning(hit) for hit in passages] for passages in results]
+            self.found.update({hit.id: hit for passages in renamed for hit in passages})
+        return renamed
 
-    def _one_meaning(self, found: Passage) -> Passage:
-        key = passage_key(found)
-        if self.known.setdefault(found.id, key) == key:
-            return found
-        other = passage({"title": found.title, "text": found.text}).id
-        return replace(found, id=f"{found.id}-{other}" if found.id else other)
+    def _one_meaning(self, hit: Passage) -> Passage:
+        key = passage_key(hit)
+        if self.known.setdefault(hit.id, key) == key:
+            return hit
+        digest = passage({"title": hit.title, "text": hit.text}).id
+        return replace(hit, id=f"{hit.id}-{digest}" if hit.id else digest)
 
     def take(self) -> list[Passage]:
         with self.lock:
-            taken, self.found = self.found, {}
-        return list(taken.values())
+            passages, self.found = self.found, {}
+        return list(passages.values())

@@ -67,15 +67,17 @@ def import_completions(kind: str, path: Path, out: Path) -> dict[str, Any]:
 def _files(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
-    found = [file for file in path.iterdir() if file.suffix in SUFFIXES]
-    return sorted(found, key=lambda file: (int("".join(filter(str.isdigit, file.stem)) or 0), file.name))
+    files = [file for file in path.iterdir() if file.suffix in SUFFIXES]
+    return sorted(files, key=lambda file: (int("".join(filter(str.isdigit, file.stem)) or 0), file.name))
 
 
 def _numbers(kind: str, files: Sequence[Path]) -> list[str]:
     """The columns that hold numbers: in a row without one, its reward function gave none."""
-    known = TRL if kind == "trl" else VERL
+    reserved = TRL if kind == "trl" else VERL
     rows = (line.row for file in files for line in read(file) if line.row is not None)
-    return list(dict.fromkeys(name for row in rows for name, value in row.items() if name not in known and _is_number(value)))
+    return list(
+        dict.fromkeys(name for row in rows for name, value in row.items() if name not in reserved and _is_number(value))
+    )
 
 
 def _feedback(kind: str, files: Sequence[Path], numbers: Sequence[str], problems: list[dict[str, Any]]) -> Iterator[Feedback]:
@@ -90,7 +92,7 @@ def _feedback(kind: str, files: Sequence[Path], numbers: Sequence[str], problems
             question, text, step, rewards = parsed
             sample = counts[step, question.id] = counts.get((step, question.id), -1) + 1
             identity = f"{kind}-{number:06d}"
-            yield _row(Response(identity, question, text, f"{step}/{question.id}", sample, step), rewards)
+            yield _row(Response(identity, question, text, group=f"{step}/{question.id}", sample=sample, step=step), rewards)
 
 
 def _row(response: Response, rewards: Mapping[str, Reward]) -> Feedback:

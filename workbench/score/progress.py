@@ -28,21 +28,21 @@ def bar() -> Iterator[Progress]:
 
     def start(total: int, totals: Totals | None) -> Callable[[Tally, int], None]:
         teller = _Teller(totals)
-        row = shown.add_task("rows", total=total, tell=teller.tell)
-        shown.start()
+        row = display.add_task("rows", total=total, tell=teller.tell)
+        display.start()
 
         def watch(tally: Tally, done: int) -> None:
             teller.note(tally)
-            shown.update(row, completed=done)
+            display.update(row, completed=done)
 
         return watch
 
-    shown = Bar("rows", *columns, console=console)
+    display = Bar("rows", *columns, console=console)
     try:
         yield start
     finally:
-        if shown.tasks:  # a bar of nothing would be an empty line above the error
-            shown.stop()
+        if display.tasks:  # a bar of nothing would be an empty line above the error
+            display.stop()
 
 
 class _Teller:

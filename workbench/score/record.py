@@ -27,9 +27,9 @@ def claim(out: Path, settings: Mapping[str, Any], overwrite: bool = False) -> No
     if overwrite:
         for file in (path, out):  # in this order: an output without settings is never taken up
             file.unlink(missing_ok=True)
-    wanted = json.loads(json.dumps(settings))
-    if read_json(path) != wanted:
-        write_json(path, wanted)
+    current = json.loads(json.dumps(settings))
+    if read_json(path) != current:
+        write_json(path, current)
 
 
 def check_free(out: Path, settings: Mapping[str, Any], overwrite: bool = False) -> None:
@@ -61,9 +61,9 @@ def changes(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
         both = {name: {field: both[name][field] for field in new[name]} for name in both}
         return {**settings, "config": sorted(config), **both}
 
-    found = differences(flat(stored, old), flat(wanted, new))
+    changed = differences(flat(stored, old), flat(wanted, new))
     named = stored.get("method") != wanted.get("method")
-    return [one for one in found if not (named and one.startswith("config "))]
+    return [line for line in changed if not (named and line.startswith("config "))]
 
 
 def _usual(name: str, fields: Iterable[str]) -> dict[str, Any]:

@@ -19,30 +19,30 @@ USUAL = {"claim": "fact", "item": "checklist", "outcome": "answer", "reasoning":
 def stored(row: Mapping[str, Any], response: Response, split: bool) -> Feedback:
     """A row with `verdicts`: as it was stored, or with no more than it needs."""
     claims = _claims(row)
-    verdicts = tuple(_verdict(given, response) for given in _list(row, "verdicts"))
-    known = {f"claim:{claim.id}" for claim in claims}
-    if stray := next((v.target for v in verdicts if v.target.startswith("claim:") and v.target not in known), None):
+    verdicts = tuple(_verdict(raw, response) for raw in _list(row, "verdicts"))
+    targets = {f"claim:{claim.id}" for claim in claims}
+    if stray := next((v.target for v in verdicts if v.target.startswith("claim:") and v.target not in targets), None):
         raise Malformed(f"a verdict is on '{stray}', which is not among the claims")
     _check_one_verdict(verdicts)
-    sentences, claims = _located(row, response, claims, split)
-    return Feedback(response, sentences, claims, verdicts, rewards(row), _failure(row.get("error")), _cost(row))
+    spans, claims = _located(row, response, claims, split)
+    return Feedback(response, spans, claims, verdicts, rewards=rewards(row), error=_failure(row.get("error")), cost=_cost(row))
 
 
 def shorthand(row: Mapping[str, Any], response: Response, split: bool) -> Feedback:
     """A row whose claims carry their own labels, as a person or another program may write it."""
-    given = _list(row, "claims")
-    for claim in given:
+    raw_claims = _list(row, "claims")
+    for claim in raw_claims:
         if not isinstance(claim, Mapping) or claim.get("label") not in CLAIM_LABELS:
             raise Malformed(f'a claim has no "label" out of {", ".join(CLAIM_LABELS)}')
-    sentences, claims = _located(row, response, _claims(row), split)
+    spans, claims = _located(row, response, _claims(row), split)
     verdicts = [
         _verdict({**claim, "target": f"claim:{number}", "by": claim.get("by", "given")}, response)
-        for number, claim in zip((claim.id for claim in claims), given, strict=True)
+        for number, claim in zip((claim.id for claim in claims), raw_claims, strict=True)
     ]
     for target in ("outcome", "reasoning"):
         if target in row:
             verdicts.append(_verdict({"target": target, "label": row[target], "by": "given"}, response))
-    return Feedback(response, sentences, claims, tuple(verdicts), rewards(row))
+    return Feedback(response, spans, claims, tuple(verdicts), rewards=rewards(row))
 
 
 def _check_one_verdict(verdicts: Sequence[Verdict]) -> None:
@@ -52,7 +52,7 @@ def _check_one_verdict(verdicts: Sequence[Verdict]) -> None:
         earlier = first.setdefault((verdict.target, verdict.aspect), verdict)
         differ = [name for name in ("label", "p", "informativeness") if getattr(earlier, name) != getattr(verdict, name)]
         if differ:
-            values = " and ".join(str(getattr(one, differ[0])) for one in (earlier, verdict))
+            values = " and ".join(str(getattr(v, differ[0])) for v in (earlier, verdict))
             raise Malformed(
                 f"two verdicts on '{verdict.target}' ({verdict.aspect}) contradict each other: {differ[0]} {values}"
             )
@@ -67,26 +67,26 @@ def _list(row: Mapping[str, Any], name: str) -> Sequence[Any]:
 
 def _claims(row: Mapping[str, Any]) -> tuple[Claim, ...]:
     claims = []
-    for number, given in enumerate(_list(row, "claims")):
-        if not isinstance(given, Mapping) or not isinstance(given.get("text"), str):
+    for number, raw in enumerate(_list(row, "claims")):
+        if not isinstance(raw, Mapping) or not isinstance(raw.get("text"), str):
             raise Malformed('a claim is not {"text", …}')
-        claims.append(_claim(number, given))
+        claims.append(_claim(number, raw))
     if len({claim.id for claim in claims}) < len(claims):
         raise Malformed("two claims have the same id")
     return tuple(claims)
 
 
-def _claim(number: int, given: Mapping[str, Any]) -> Claim:
-    span, section = given.get("span"), given.get("section") or "body"
-    whole = {name: given[name] for name in ("id", "sentence", "end") if given.get(name) is not None}
+def _claim(number: int, raw: Mapping[str, Any]) -> Claim:
+    span, section = raw.get("span"), raw.get("section") or "body"
+    integers = {name: raw[name] for name in ("id", "sentence", "end") if raw.get(name) is not None}
     if section not in SECTIONS:
         raise Malformed(f'a claim\'s "section" is none of {", ".join(SECTIONS)}')
     if span is not None and not (isinstance(span, Sequence) and len(span) == 2 and all(map(_is_whole, span))):
         raise Malformed('a claim\'s "span" is not a pair of positions')
-    if not all(map(_is_whole, whole.values())) or not (given.get("coverage") is None or is_number(given["coverage"])):
+    if not all(map(_is_whole, integers.values())) or not (raw.get("coverage") is None or is_number(raw["coverage"])):
         raise Malformed('a claim has an "id", "sentence", "end" or "coverage" that is no number')
     pair = None if span is None else (span[0], span[1])
-    return Claim(**{"id": number, **whole}, text=given["text"], section=section, span=pair, coverage=given.get("coverage"))
+    return Claim(**{"id": number, **integers}, text=raw["text"], section=section, span=pair, coverage=raw.get("coverage"))
 
 
 def _is_whole(value: Any) -> bool:
@@ -106,10 +106,10 @@ def _located(
     if spans is None or "sentences" in row or all(claim.span for claim in claims):
         return spans or (), claims
     parts = sections(response.text, response.prefill)
-    found = locate(response.text, spans, claims)
+    located = locate(response.text, spans, claims)
     return spans, tuple(
         replace(claim, section=section_at(parts, claim.span[0]) or "body") if claim.span and claim.section == "body" else claim
-        for claim in found
+        for claim in located
     )
 
 
@@ -142,12 +142,12 @@ def _check_places(spans: Sequence[tuple[int, int]] | None, claims: Sequence[Clai
         raise Malformed("a claim has a span outside the response")
 
 
-def _verdict(given: Any, response: Response) -> Verdict:
-    if not isinstance(given, Mapping) or not isinstance(given.get("target"), str):
+def _verdict(raw: Any, response: Response) -> Verdict:
+    if not isinstance(raw, Mapping) or not isinstance(raw.get("target"), str):
         raise Malformed('a verdict has no "target"')
-    target = given["target"]
-    aspect = str(given.get("aspect") or USUAL.get(target.partition(":")[0], target))
-    label, p, rating = given.get("label"), given.get("p"), given.get("informativeness")
+    target = raw["target"]
+    aspect = str(raw.get("aspect") or USUAL.get(target.partition(":")[0], target))
+    label, p, rating = raw.get("label"), raw.get("p"), raw.get("informativeness")
     if (declared := ASPECTS.get(aspect)) and label not in (*declared, None):
         raise Malformed(f"'{label}' of '{target}' is no label: it must be one of {', '.join(declared)}")
     if label is not None and not isinstance(label, str):
@@ -156,19 +156,30 @@ def _verdict(given: Any, response: Response) -> Verdict:
         raise Malformed(f"p of '{target}' is not between 0 and 1")
     if rating is not None and not (_is_whole(rating) and 1 <= rating <= 5):
         raise Malformed(f"informativeness of '{target}' is not 1, 2, 3, 4 or 5")
-    evidence = tuple(_list(given, "evidence"))
-    if not all(isinstance(one, Mapping) for one in evidence):
+    evidence = tuple(_list(raw, "evidence"))
+    if not all(isinstance(item, Mapping) for item in evidence):
         raise Malformed(f"the evidence of '{target}' has an entry that is not an object")
-    return Verdict(target, aspect, label, p, rating, evidence, str(given.get("by") or ""), _failure(given.get("error")))
+    return Verdict(
+        target,
+        aspect,
+        label,
+        p=p,
+        informativeness=rating,
+        evidence=evidence,
+        by=str(raw.get("by") or ""),
+        error=_failure(raw.get("error")),
+    )
 
 
 def rewards(row: Mapping[str, Any]) -> dict[str, Reward]:
     """The rewards that were paid before; those of the methods asked for are paid anew."""
-    given = row.get("rewards") or {}
-    if not isinstance(given, Mapping) or not all(reward is None or isinstance(reward, Mapping) for reward in given.values()):
+    by_method = row.get("rewards") or {}
+    if not isinstance(by_method, Mapping) or not all(
+        reward is None or isinstance(reward, Mapping) for reward in by_method.values()
+    ):
         raise Malformed('"rewards" is not an object of rewards by method')
     try:
-        return {name: _reward(reward) for name, reward in given.items() if reward is not None}
+        return {name: _reward(reward) for name, reward in by_method.items() if reward is not None}
     except (AttributeError, TypeError, ValueError, LookupError) as error:
         raise Malformed('"rewards" has a reward that is not {value, parts, events, …}') from error
 
@@ -183,10 +194,10 @@ def _reward(row: Mapping[str, Any]) -> Reward:
     return Reward(row["value"], parts, events, **lists, error=_failure(row.get("error")))
 
 
-def _failure(given: Any) -> Failure | None:
-    if given is None:
+def _failure(raw: Any) -> Failure | None:
+    if raw is None:
         return None
-    failure = _made(Failure, given, "error")
+    failure = _made(Failure, raw, "error")
     if not all(isinstance(value, str) for value in vars(failure).values()):
         raise Malformed('"error" has a field that is not a text')
     return failure
@@ -199,10 +210,10 @@ def _cost(row: Mapping[str, Any]) -> Cost:
     return cost
 
 
-def _made(kind: type, given: Any, name: str) -> Any:
-    if not isinstance(given, Mapping):
+def _made(kind: type, raw: Any, name: str) -> Any:
+    if not isinstance(raw, Mapping):
         raise Malformed(f'"{name}" is not an object')
     try:
-        return kind(**{field.name: given[field.name] for field in fields(kind) if field.name in given})
+        return kind(**{field.name: raw[field.name] for field in fields(kind) if field.name in raw})
     except TypeError as error:
         raise Malformed(f'"{name}" is incomplete') from error

@@ -66,7 +66,7 @@ def parse(
     stored = "verdicts" in row
     if not ("claims" in row or stored):
         return Item(Feedback(response), replay=False)
-    readable = stored and isinstance(row["verdicts"], list) and all(isinstance(one, Mapping) for one in row["verdicts"])
+    readable = stored and isinstance(row["verdicts"], list) and all(isinstance(verdict, Mapping) for verdict in row["verdicts"])
     if readable and "schema" in row and not judged(row):
         return Item(Feedback(response, rewards=replay.rewards(row)), replay=False)  # logged, and never judged
     return Item((replay.stored if stored else replay.shorthand)(row, response, split), replay=True)
@@ -79,16 +79,18 @@ def _response(name: str, row: Mapping[str, Any], question: Question) -> Response
     if finish not in ("stop", "length"):
         raise Malformed('"finish" is neither "stop" nor "length"')
     sample, step = _whole(row, "sample") or 0, _whole(row, "step")
-    return Response(name, question, text, _text(row, "group"), sample, step, finish=finish, prefill=_text(row, "prefill"))
+    return Response(
+        name, question, text, group=_text(row, "group"), sample=sample, step=step, finish=finish, prefill=_text(row, "prefill")
+    )
 
 
 def identity(row: Mapping[str, Any]) -> str:
-    found = row.get("id")
-    if isinstance(found, float) and found.is_integer():  # so whole numbers come out of a table with gaps
-        found = int(found)
-    if isinstance(found, bool) or not isinstance(found, (str, int)) or found == "":
-        raise Malformed(_absent(row, "id") if found is None else '"id" is not a text or a whole number')
-    return str(found)
+    raw = row.get("id")
+    if isinstance(raw, float) and raw.is_integer():  # so whole numbers come out of a table with gaps
+        raw = int(raw)
+    if isinstance(raw, bool) or not isinstance(raw, (str, int)) or raw == "":
+        raise Malformed(_absent(row, "id") if raw is None else '"id" is not a text or a whole number')
+    return str(raw)
 
 
 def _absent(row: Mapping[str, Any], name: str) -> str:
@@ -114,13 +116,13 @@ def _text(row: Mapping[str, Any], name: str) -> str:
 
 def _question(row: Mapping[str, Any], questions: Mapping[str, Question]) -> Question:
     """The row's question; its id is the row's `question_id`, or empty."""
-    given, known = row.get("question"), questions.get(str(row.get("question_id")))
-    if given is None and known is not None:
-        return known
-    if given is None and not ("claims" in row or "verdicts" in row):
+    raw, stored = row.get("question"), questions.get(str(row.get("question_id")))
+    if raw is None and stored is not None:
+        return stored
+    if raw is None and not ("claims" in row or "verdicts" in row):
         raise Malformed(_absent(row, "question"))
     try:
-        return question_of(row, _text(row, "question_id"), "" if given is None else given)
+        return question_of(row, _text(row, "question_id"), "" if raw is None else raw)
     except ValueError as problem:
         raise Malformed(str(problem)) from problem
 

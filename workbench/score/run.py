@@ -70,20 +70,20 @@ def run(
     """
     began = time.perf_counter()
     claim(out, settings, overwrite)
-    tally, wanted, status = Tally(list(plan.rewards)), dict(survey.ids), "done"
-    earlier = resume(out, wanted, list(plan.rewards), tally)
+    tally, remaining, status = Tally(list(plan.rewards)), dict(survey.ids), "done"
+    earlier = resume(out, remaining, list(plan.rewards), tally)
     watch(tally, earlier)
     with Store(out) as store, suppress(KeyboardInterrupt):
         status = "interrupted"
-        for rows in ahead(_score(plan), _chunks(reader.items(wanted), plan.chunk), plan.workers):
+        for rows in ahead(_score(plan), _chunks(reader.items(remaining), plan.chunk), plan.workers):
             stored = store.append([row for row, _ in rows], plan.retrieved())
-            for row, (_, asked) in zip(stored, rows, strict=True):
-                tally.add(row, asked)
+            for row, (_, judged) in zip(stored, rows, strict=True):
+                tally.add(row, judged)
             watch(tally, tally.rows)
             if tally.rows >= ENOUGH and too_many(tally.failed + tally.unscored, tally.rows, max_failed):
                 break
         status = "too_many_failures" if too_many(tally.failed + tally.unscored, tally.rows, max_failed) else "done"
-    if status == "done" and wanted:
+    if status == "done" and remaining:
         raise WorkbenchError(f"'{reader.path}' has changed since it was begun: run the same command again")
     return {
         "status": status,

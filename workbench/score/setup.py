@@ -100,20 +100,20 @@ def check(options: Options) -> None:
 def _check_places(options: Options) -> None:
     """Raise a WorkbenchError where a file that is written beside the output is one of the user's, or the output itself."""
     for name in (QUESTIONS, PASSAGES):
-        written = (options.out.parent / name).resolve()
-        if options.out.resolve() == written:
+        sidecar = (options.out.parent / name).resolve()
+        if options.out.resolve() == sidecar:
             raise WorkbenchError(f"--out cannot be called {name}: that file is written beside it; choose another name")
-        for option, given in (("--in", options.source), ("--passages", options.passages)):
-            if given and given.resolve() == written:
+        for option, file in (("--in", options.source), ("--passages", options.passages)):
+            if file and file.resolve() == sidecar:
                 raise WorkbenchError(
-                    f"{option} {given} would be written to: a {name} is kept beside --out; name an --out in another folder"
+                    f"{option} {file} would be written to: a {name} is kept beside --out; name an --out in another folder"
                 )
 
 
 def check_output_space(options: Options) -> None:
     """Raise a WorkbenchError where not even the responses, which every output repeats, would find room."""
-    written = options.out.stat().st_size if options.out.exists() and not options.overwrite else 0
-    check_space(options.out.parent, max(0, options.source.stat().st_size - written), "name an --out on another disk")
+    existing = options.out.stat().st_size if options.out.exists() and not options.overwrite else 0
+    check_space(options.out.parent, max(0, options.source.stat().st_size - existing), "name an --out on another disk")
 
 
 def methods(options: Options) -> dict[str, Any]:

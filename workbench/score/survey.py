@@ -61,8 +61,8 @@ class Reader:
         """Raises Malformed. Without `split` the response gets no tokens, which takes less time."""
         if line.row is None:
             raise Malformed(line.problem)
-        known = self.questions() if line.row.get("question_id") and not line.row.get("question") else {}
-        item = parse(line.row, self.columns, known, self.tokenize, split)
+        questions = self.questions() if line.row.get("question_id") and not line.row.get("question") else {}
+        item = parse(line.row, self.columns, questions, self.tokenize, split)
         return item.about(self._one_meaning(item.response.question))
 
     def _one_meaning(self, question: Question) -> Question:
@@ -78,18 +78,18 @@ class Reader:
 
     def survey(self) -> Survey:
         """Read the file once."""
-        found = Survey()
+        result = Survey()
         for line in read(self.path):
             try:
                 item = self.item(line, split=False)
-                if item.response.id in found.ids:
-                    found.duplicates += 1
+                if item.response.id in result.ids:
+                    result.duplicates += 1
                     raise Malformed(f"the id '{item.response.id}' stands in an earlier row")
             except Malformed as problem:
-                found.refuse(line.number, str(problem))
+                result.refuse(line.number, str(problem))
             else:
-                found.add(item)
-        return found
+                result.add(item)
+        return result
 
     def items(self, wanted: dict[str, int]) -> Iterator[Item]:
         """The rows with the `wanted` ids, each once and in order; an id is taken out of `wanted` as its row is read."""

@@ -76,12 +76,12 @@ class Tally:
             self.cost.update(row["cost"])
 
     def _failures(self, row: Mapping[str, Any]) -> None:
-        found = failures(row)
-        self.failed += bool(found)
-        self.unscored += not found and unpaid(row, self.methods)
+        errors = failures(row)
+        self.failed += bool(errors)
+        self.unscored += not errors and unpaid(row, self.methods)
         self.lacking.update(lacking(row))
-        if found and len(self.failed_rows) < NAMED:
-            self.failed_rows.append({"id": row["id"], **{name: found[0][name] for name in ("stage", "kind", "message")}})
+        if errors and len(self.failed_rows) < NAMED:
+            self.failed_rows.append({"id": row["id"], **{name: errors[0][name] for name in ("stage", "kind", "message")}})
         for kind, message in _by_check(row):
             self.failures[kind] += 1
             self.reasons.setdefault(kind, message)
@@ -117,6 +117,6 @@ class Tally:
 def _by_check(row: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Stage and kind of everything that failed in a row, once each check, with its message."""
     checked = [row["error"], *(verdict["error"] for verdict in row["verdicts"])]
-    found = [error for error in checked if error is not None and error["kind"] not in LACKING]
-    found += [error for error in failures(row) if error not in found]  # a reward's own
-    return [(f"{error['stage']}: {error['kind']}", error["message"]) for error in found]
+    errors = [error for error in checked if error is not None and error["kind"] not in LACKING]
+    errors += [error for error in failures(row) if error not in errors]  # a reward's own
+    return [(f"{error['stage']}: {error['kind']}", error["message"]) for error in errors]

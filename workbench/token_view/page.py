@@ -32,8 +32,8 @@ body { margin: 0 auto; padding: 24px clamp(12px, 4vw, 40px); max-width: 1180px; 
 def script() -> str:
     """The functions of the view, `tokenView(root, options)` among them, as the text of one script without imports."""
     code = "\n".join((HERE / name).read_text(encoding="utf-8") for name in SCRIPTS)
-    names = {name: one.title for name, one in METHODS.items()}
-    parts = {name: dict(one.parts) for name, one in METHODS.items()}
+    names = {name: method.title for name, method in METHODS.items()}
+    parts = {name: dict(method.parts) for name, method in METHODS.items()}
     declared = {"NAMES": names, "PART_WORDS": parts, "LACKING": LACKING, "CLAIM_LABELS": CLAIM_LABELS}
     return "".join(f"const {name} = {as_json(value)};\n" for name, value in declared.items()) + code
 

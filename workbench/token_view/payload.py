@@ -64,7 +64,7 @@ def payload(
         claim: the id of the claim to select.
     """
     response = feedback.response
-    methods = {one: _method(feedback, one, group) for one in feedback.rewards if not is_logged(one)}
+    methods = {label: _method(feedback, label, group) for label in feedback.rewards if not is_logged(label)}
     data = {
         "id": response.id,
         "name": name,
@@ -77,7 +77,7 @@ def payload(
         "tokens": [list(offset) for offset in response.offsets],
         "ids": list(response.token_ids),
         "sentences": [list(span) for span in sorted(feedback.sentences)],
-        "claims": [_claim(feedback, one, lookup) for one in feedback.claims],
+        "claims": [_claim(feedback, item, lookup) for item in feedback.claims],
         "checks": [_check(feedback, verdict) for verdict in feedback.verdicts if _is_check(verdict)],
         "methods": methods,
         "logged": {name: reward.value for name, reward in feedback.rewards.items() if is_logged(name)},
@@ -144,10 +144,10 @@ def _event(feedback: Feedback, event: Any) -> dict[str, Any]:
 
 def advantages_of(feedback: Feedback, method: str, group: Sequence[Feedback]) -> dict[str, list[float]]:
     """What each estimator gives this response's tokens in its group; nothing where it is not among the group."""
-    place = next((number for number, row in enumerate(group) if row.response.id == feedback.response.id), None)
-    if place is None or not feedback.response.offsets:
+    index = next((number for number, row in enumerate(group) if row.response.id == feedback.response.id), None)
+    if index is None or not feedback.response.offsets:
         return {}
-    return {name: list(found[place]) for name, found in group_advantages(group, method).items()}
+    return {name: list(rows_BT[index]) for name, rows_BT in group_advantages(group, method).items()}
 
 
 def group_advantages(group: Sequence[Feedback], method: str) -> dict[str, list[tuple[float, ...]]]:
@@ -155,13 +155,13 @@ def group_advantages(group: Sequence[Feedback], method: str) -> dict[str, list[t
     if any(method not in row.rewards for row in group):
         return {}
     rows = [row.with_reward(method, settle(row, row.rewards[method])) for row in group]
-    found = {}
+    estimates = {}
     for name, estimator in ESTIMATORS.items():
         try:
-            found[name] = advantages(rows, method, estimator)
+            estimates[name] = advantages(rows, method, estimator)
         except WorkbenchError:
             continue
-    return found
+    return estimates
 
 
 def _claim(feedback: Feedback, claim: Claim, lookup: Lookup | None) -> dict[str, Any]:
@@ -208,14 +208,14 @@ def _whole_words(text: str, span: tuple[int, int]) -> list[int]:
 def _evidence(feedback: Feedback, claim: Claim, item: Mapping[str, Any], lookup: Lookup | None) -> dict[str, Any]:
     """A title and text cut into [piece, level]: 1 is inside the quoted span, 2 a word that the claim shares with it."""
     passage: Passage | None = next((p for p in feedback.response.question.passages if p.id == item.get("passage")), None)
-    known = (passage.title or passage.id, passage.text) if passage else lookup(item) if lookup else None
-    if known is None:
-        told = ", ".join(f"{key} {value}" for key, value in item.items() if key not in ("span", "text"))
-        known = (str(item.get("title", told)), str(item.get("text", told)))
-    title, text = known
+    source = (passage.title or passage.id, passage.text) if passage else lookup(item) if lookup else None
+    if source is None:
+        description = ", ".join(f"{key} {value}" for key, value in item.items() if key not in ("span", "text"))
+        source = (str(item.get("title", description)), str(item.get("text", description)))
+    title, text = source
     span = item.get("span")
     start, end = (max(0, span[0]), min(len(text), span[1])) if span else (0, len(text))
-    return {"title": title, "parts": _marked(text, start, max(start, end), claim.text, bool(span))}
+    return {"title": title, "parts": _marked(text, start, max(start, end), claim=claim.text, quoted=bool(span))}
 
 
 def _marked(text: str, start: int, end: int, claim: str, quoted: bool) -> list[tuple[str, int]]:
@@ -237,11 +237,11 @@ def _is_check(verdict: Verdict) -> bool:
 
 def _check(feedback: Feedback, verdict: Verdict) -> dict[str, Any]:
     kind, _, number = verdict.target.partition(":")
-    place = int(number) if number.isdecimal() else None
-    known = CHECKS.get((kind, verdict.aspect), f"{verdict.target}: {verdict.aspect}")
-    words = known.replace("{n}", number if place is None else str(place + 1))
-    if kind == "item" and place is not None and place < len(feedback.response.question.checklist):
-        words = feedback.response.question.checklist[place]
+    index = int(number) if number.isdecimal() else None
+    template = CHECKS.get((kind, verdict.aspect), f"{verdict.target}: {verdict.aspect}")
+    words = template.replace("{n}", number if index is None else str(index + 1))
+    if kind == "item" and index is not None and index < len(feedback.response.question.checklist):
+        words = feedback.response.question.checklist[index]
     return {
         "words": words,
         "group": {"item": "checklist", "claim": "parts", "segment": "parts"}.get(kind, "answer"),
