@@ -15,6 +15,8 @@ from workbench.bench import Bench
 from workbench.config import override
 from workbench.evaluate import evaluate_policy
 from workbench.experiment import run_experiment, totals, train
+from workbench.generate import generate
+from workbench.policy import load_policy
 from workbench.recipes import METHODS
 from workbench.recipes.method import scaled
 from workbench.runs.folder import lock
@@ -220,7 +222,13 @@ def test_the_next_stage_starts_from_the_policy_that_one_has_made(bench: Bench, t
     assert json.loads((out / "policy" / "adapter_config.json").read_text())["base_model_name_or_path"] == str(made)
     moved = out.rename(tmp_path / "moved")
     again = evaluate_policy(str(moved), "validation", bench, samples=1, seed=3, threads=1)
-    assert {**again, "policy": ""} == {**summary["after"], "policy": ""} != {**summary["before"], "policy": ""}
+    assert {**again, "policy": ""} == {**summary["after"], "policy": ""}
+    over_it, over_the_bench = bench.load(str(moved)), load_policy(moved, base=bench.path("sft"))
+    drawn = [
+        [r.logprobs for r in generate(policy, all_questions("test")[:2], max_new_tokens=3, greedy=True, logprobs=True)]
+        for policy in (over_it, over_the_bench)
+    ]
+    assert drawn[0] != drawn[1]
 
 
 def test_kinds_that_are_not_there_are_named_with_those_that_are(bench: Bench, tmp_path: Path) -> None:

@@ -165,7 +165,7 @@ def test_plain_grpo_trainer(tmp_path: Path, checks: Checks) -> None:
 def test_what_a_prompt_opens_is_the_beginning_of_the_response(checks: Checks) -> None:
     """KnowRL pays form 1, refusal 1, no fact: whether the tag stands in the prompt or in the completion, and only then."""
     reward = workbench.trl_reward("knowrl", checks)
-    rest = "I wonder.</think><answer>I don't know</answer>"
+    rest = "Who knows?</think><answer>I don't know</answer>"
     columns = {"question": ["Where?"], "answers": [["Rome"]]}
     assert reward(["Q?\n<think>\n"], [rest], **columns) == reward(["Q?"], [f"<think>{rest}"], **columns) == [2.0]
     assert reward(["Q?"], [rest], **columns) == [0.0]  # nobody opened it
@@ -176,7 +176,7 @@ def test_a_template_counts_only_for_conversations(checks: Checks) -> None:
     tokenizer = byte_tokenizer()
     tokenizer.chat_template = TEMPLATE.replace("<|assistant|>", "<|assistant|><think>")
     reward = workbench.trl_reward("knowrl", checks, tokenizer=tokenizer)
-    whole = "<think>I wonder.</think><answer>I don't know</answer>"
+    whole = "<think>Who knows?</think><answer>I don't know</answer>"
     columns = {"question": ["Where?"], "answers": [["Rome"]]}
     for prompt, text in (("Q?", whole), ([{"role": "user", "content": "Q?"}], whole.removeprefix("<think>"))):
         ids = [tokenizer(text, add_special_tokens=False)["input_ids"]]
