@@ -20,7 +20,7 @@ from typing import Any
 from workbench.checks import world_checks
 from workbench.credit.tokens import words
 from workbench.grade import grade, rescore
-from workbench.recipes import checks_needed, method_configs, reward_fns
+from workbench.recipes import METHODS, checks_needed, method_configs, reward_fns
 from workbench.types import Feedback, Question, Response, Verdict
 from workbench.world import World, load_world
 from workbench.world.facts import Fact
@@ -224,7 +224,7 @@ def responses(found: Sequence[Case], which: str, text: Text) -> list[Response]:
     return [Response(q.id, q, t, offsets=words(t), source="words") for q, t in zip(asked, said, strict=True)]
 
 
-COLUMNS = ("rlfh", "truthrl", "forag", "forag, baseline", "klcf", "knowrl")
+COLUMNS = tuple(column for name in METHODS for column in ((name, f"{name}, baseline") if name == "forag" else (name,)))
 
 
 def paid(rows: Sequence[Feedback], baselines: Sequence[float]) -> dict[str, list[float | None]]:

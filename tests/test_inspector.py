@@ -34,7 +34,7 @@ from workbench.inspector.runs_tab import asked as asked_policies
 from workbench.inspector.runs_tab import before_after, curve_data, span
 from workbench.inspector.what_if import changed, relabelled, saver, what_if
 from workbench.jsonl import append_json
-from workbench.recipes import method_configs
+from workbench.recipes import METHODS, method_configs
 from workbench.store import Store, append_feedback, iter_feedback
 from workbench.types import Failure, Feedback, Passage, Reward, Verdict, WorkbenchError
 
@@ -109,7 +109,7 @@ def test_runs_are_found_and_read(runs):
     assert [entry.claims for entry in index.entries] == [4] * 12
     opened = open_row(runs, "a/first", "tarven/2/3")
     assert opened.feedback.response.id == "tarven/2/3" and len(opened.group) == 4
-    assert list(opened.feedback.rewards) == ["rlfh", "truthrl", "forag", "klcf", "knowrl"]
+    assert list(opened.feedback.rewards) == list(METHODS)
     assert opened.link == "?run=a%2Ffirst&id=tarven%2F2%2F3"
 
 

@@ -18,7 +18,7 @@ from workbench.inspector.runs import Runs
 from workbench.inspector.runs_tab import curve_data
 from workbench.inspector.series import reward_columns
 from workbench.inspector.what_if import what_if
-from workbench.recipes import method_configs
+from workbench.recipes import METHODS, method_configs
 from workbench.score import Options, score_file
 from workbench.score.imports import import_completions
 from workbench.store import append_feedback
@@ -115,7 +115,7 @@ def test_what_a_trainer_logged_is_no_method(tmp_path: Path) -> None:
     assert [row["disagreement"] for row in found["rows"]] == [None] * 4
     opened = open_row(runs, "run", found["rows"][0]["id"])
     data = opened.data()
-    assert list(data["methods"]) == ["rlfh", "truthrl", "forag", "klcf", "knowrl"] and data["method"] == "rlfh"
+    assert list(data["methods"]) == list(METHODS) and data["method"] == "rlfh"
     assert data["logged"] == {"trl:accuracy": 2.0, "trl:format": 0.5, "trl:completion_length": 20.0}
     assert all(method["value"] is None for method in data["methods"].values())
     assert "error" not in what_if({"key": json.loads(show(opened))["key"]})

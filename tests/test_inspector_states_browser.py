@@ -53,7 +53,7 @@ def test_the_worked_example_is_judged_by_the_local_verifier(page, shots):
 
 
 def test_every_label_is_in_words(page):
-    for method in ("rlfh", "truthrl", "forag", "klcf", "knowrl"):
+    for method in METHODS:
         page.locator(f"#inspect-view [data-method={method}]").click()
         told = page.locator("#inspect-view").inner_text()
         assert not re.search(r"\w_\w|stood|outcome: answer|\bp \d", told), method

@@ -42,7 +42,7 @@ def trl_reward(
     message, or the whole prompt), `answers` (or `answer`), `title`, `passages` ({title, text} or text), `checklist`, `kind`.
 
     Args:
-        recipe: a method's name ("rlfh", "truthrl", "forag", "klcf", "knowrl") or its config.
+        recipe: a method's name, one of `workbench.recipes.METHODS`, or its config.
         bench: who checks: a bench or its name, or `Checks` such as `workbench.checks.judge_checks(judge, search)`. A bench
             also brings its settings of a method that is given by name.
         settings: "method.field=value", as on the command line.
