@@ -7,6 +7,7 @@ import re
 import pytest
 
 from tests.helpers.browsing import BROWSER, FIXTURES, ROOT, RUN, tab, token
+from workbench.recipes import METHODS
 
 address, browser, page, seen, shots = FIXTURES
 pytestmark = BROWSER
