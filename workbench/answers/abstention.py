@@ -67,6 +67,9 @@ _NAMED = re.compile(  # such a clause does commit: "since it is in Paris", "the 
 
 _TRY = re.compile(r"\S\s+[A-Z0-9]|^\W*\w+(?:\W+\w+){0,3}\W*$")  # a name, or so few words that they may be one
 
+_AROUND = ' ,"()<>*'
+_COMMA = re.compile(r"\s*,")
+
 Clauses = list[tuple[bool, str]]
 
 
@@ -140,17 +143,25 @@ def _saying(text: str, phrases: re.Pattern[str], reasons: bool = False) -> Itera
 
 
 def _classify(clause: str, phrases: re.Pattern[str]) -> Clauses:
-    core = re.sub(r"\s+", " ", _CHINESE_ADVERBS.sub("", _ADVERBS.sub(" ", clause))).strip()
-    core = (core[match.end() :] if (match := _LEADS.match(core)) else core).strip(' ,"()<>*')
+    core = re.sub(r"\s+", " ", _CHINESE_ADVERBS.sub("", _ADVERBS.sub(" ", clause))).strip(_AROUND)
+    small, clauses, at = core.lower(), Clauses(), 0
+    while (at := _begin(core, at)) < len(core) and (match := phrases.match(small, at)):
+        clauses.append((True, core[at : match.end()]))
+        if not (further := _COMMA.match(core, match.end())):
+            return clauses
+        at = further.end()
+    core = core[at:]
     if not core:
-        return []
-    if match := phrases.match(core.lower()):
-        rest = core[match.end() :].strip()
-        return [(True, core), *(_classify(rest[1:], phrases) if rest.startswith(",") else [])]
+        return clauses
     parts = [part for piece in core.split(",") for part in _classify(piece, phrases)] if "," in core else []
     if any(found for found, _ in parts) or (_GIVEN.match(core) and any(map(_states, parts))):
-        return parts
-    return [] if _EMPTY.match(core) and not _NAMED.search(core) else [(False, core)]
+        return clauses + parts
+    return clauses if _EMPTY.match(core) and not _NAMED.search(core) else [*clauses, (False, core)]
+
+
+def _begin(text: str, at: int) -> int:
+    """Where a clause begins to say something, from `at` on."""
+    return match.end() if (match := _LEADS.match(text, at)) else at
 
 
 def _states(part: tuple[bool, str]) -> bool:

@@ -57,7 +57,7 @@ _MODAL = re.compile(  # before its verb: "may be", "might have won", "may well n
 )
 _SPACED = re.compile("|".join(rf"(?<![\w'-])(?:{cues})(?![\w'-])" for lang, cues in CUES.items() if lang != "zh"), re.I)
 _CHINESE = re.compile(rf"(?<![不尽])(?:{CUES['zh']})(?!性)")
-_QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|«[^»]*»|「[^」]*」|„[^“”]*[“”]")
+_QUOTED = re.compile(r"\"[^\"]*\"|“[^“”]*”|«[^«»]*»|「[^「」]*」|„[^„“”]*[“”]")
 
 
 def hedge(sentence: str) -> str | None:

@@ -12,6 +12,7 @@ is followed by a name ends its sentence ('"Why?" Anna asked.').
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterator
 
 from workbench.answers.sections import sections
@@ -121,11 +122,11 @@ def _goes_on(text: str, block: Span, line: int, begin: int) -> bool:
 
 def _split(text: str, start: int, end: int, small: bool) -> Iterator[Span]:
     """The sentences of one paragraph."""
-    codes = [code.span() for code in _CODE.finditer(text, start, end)]
+    codes = deque(code.span() for code in _CODE.finditer(text, start, end))
     number = _list_number(text, start)
     for match in _END.finditer(text, start, end):
         while codes and codes[0][1] <= match.start():
-            codes.pop(0)
+            codes.popleft()
         if match.start() < start or (codes and codes[0][0] < match.start()):
             continue
         word = _before(text, start, match.start())

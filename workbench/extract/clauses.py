@@ -13,7 +13,7 @@ from workbench.extract.predicates import predicate
 def clauses(sentence: str) -> list[str]:
     """The claims of one sentence, in the order of their words; the sentence itself where it cannot be divided."""
     text = _HEDGE.sub("", _clean(sentence), count=1)
-    if len(text) > _LONGEST:
+    if len(text) > LONGEST:
         return [_finish(text)]
     text, aside = _brackets(text)
     lead, text = _lead(text)
@@ -48,7 +48,7 @@ def _when(verb: str, date: str) -> str:
     return f"{verb} {'in' if date.isdigit() else 'on'} {date}"
 
 
-_LONGEST = 2000  # characters; what is longer is no sentence of prose
+LONGEST = 2000  # characters; what is longer is no sentence of prose
 _HEDGE = re.compile(  # a hedge of the whole sentence is no part of the claim
     r"^(?:(?:perhaps|possibly|probably|maybe|apparently|reportedly|allegedly),?|(?:as far as i know|to my knowledge),"
     r"|i'?m not (?:\w+ )?sure,? but|i am not (?:\w+ )?sure,? but)?\s*(?:(?:i (?:think|believe|guess|suspect)|it is (?:possible"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -117,7 +118,8 @@ def _held(text: str, spans: Sequence[Span], quote: str, after: int) -> tuple[lis
         match = find_sentence(text, quote)  # out of order, or not word for word
     if not match or match[2] < THRESHOLD:
         return None, after
-    return [n for n, (start, end) in enumerate(spans) if start < match[1] and match[0] < end], after
+    first = bisect_right(spans, match[0], key=lambda span: span[1])
+    return list(range(first, bisect_left(spans, match[1], key=lambda span: span[0]))), after
 
 
 def _locate(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 
 from workbench.extract import english
 from workbench.extract.topic import NAME, is_thing, topic_of
@@ -25,6 +26,8 @@ _OF_PEOPLE = re.compile(
     r"|(?:is|was|became) an? (?:[\w-]+ ){0,3}(?:\w+(?:ist|or|er|ian|ess)|poet|king|queen|chef|president))\b"
 )
 _RELATED = re.compile(r"\b(?:married|husband|wife|father|mother|son|daughter|brother|sister|friend|colleague|partner)\b")
+_INSIDE = re.compile(r"(?<=[\w,] )[^\W\d_a-z][\w.'’-]{0,40}")
+_CROWD = 20  # of so many people nobody is "he"
 _OF_THINGS = re.compile(
     r"\b(?:(?:is|was) (?:an?|the|one of)|opened|built|was founded|released|published|located|lies|stands)\b"
 )
@@ -59,7 +62,7 @@ class _Spoken:
         self.gender: dict[str, str] = {}  # by name, the first pronoun that stood for it
         self.beside: int | None = None  # the last sentence that names somebody beside the person
         article = topic and re.search(rf"\bthe {re.escape(topic)}", self.question, re.I)
-        self.people = [topic] if not self.titled and " " in topic and not article else []
+        self.people = [topic] if not self.titled and " " in topic and not article else []  # `_CROWD` of them at most
 
     @property
     def person(self) -> str:
@@ -92,7 +95,8 @@ class _Spoken:
             self.thing = self._it(subject, claim) if subject and not own and not human else self.asked
         if human and own:
             self.human = True
-        if human and not subject.startswith("The ") and ((own and not self.titled) or (not own and self._is_name(subject))):
+        named = human and not subject.startswith("The ") and len(self.people) < _CROWD
+        if named and ((own and not self.titled) or (not own and self._is_name(subject))):
             same = [name for name in self.people if _same(name, subject)]
             others = [name for name in self.people if name not in same]
             self.people = [*others, max([subject, *same], key=len)]
@@ -106,7 +110,13 @@ class _Spoken:
 
     def _is_name(self, subject: str) -> bool:
         """Whether it is capitalised for itself, and not as the beginning of a sentence."""
-        return " " in subject or bool(subject and re.search(rf"[\w,] {re.escape(subject)}\b", self.text))
+        return " " in subject or subject in self._inside
+
+    @cached_property
+    def _inside(self) -> frozenset[str]:
+        """The words that stand inside a sentence with a capital, and what they begin with: of "Curie's" also "Curie"."""
+        words = (match[0] for match in _INSIDE.finditer(self.text))
+        return frozenset(word[: part.end()] for word in words for part in re.finditer(r"\w+", word))
 
 
 def _same(first: str, second: str) -> bool:

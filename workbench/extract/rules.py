@@ -19,8 +19,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from workbench.answers import section_at, sections, sentences
-from workbench.credit.attribute import locate
-from workbench.extract.clauses import clauses
+from workbench.credit.attribute import locate, strip_end
+from workbench.extract.clauses import LONGEST, clauses
 from workbench.extract.pronouns import resolve
 from workbench.extract.statements import makes_claims, vouches
 from workbench.extract.topic import decontextualise, topic_of
@@ -43,16 +43,18 @@ def _extract(response: Response, decontextual: bool) -> Claims:
     text, spans = response.text, sentences(response.text, response.prefill)
     parts, topic = sections(text, response.prefill), topic_of(response)
     drafts: list[Claim] = []
+    line = before = 0  # where the line of a sentence begins, and where the sentence before it does
     for number, (start, end) in enumerate(spans):
         sentence = text[start:end]
-        if (
-            not makes_claims(sentence)
-            or sentence.startswith(("```", "~~~"))
-            or _LAYOUT.match(text, text.rfind("\n", 0, start) + 1)
-        ):
+        line, before = max(line, text.rfind("\n", before, start) + 1), start
+        if not makes_claims(sentence) or sentence.startswith(("```", "~~~")) or _LAYOUT.match(text, line):
             continue
         section = section_at(parts, start) or "body"
-        drafts += [Claim(0, claim, section, number) for claim in clauses(sentence) if not vouches(claim)]
+        claims = [Claim(0, claim, section, number) for claim in clauses(sentence) if not vouches(claim)]
+        if len(claims) == 1 and len(sentence) > LONGEST:  # it is the sentence: to look for it takes the square of its length
+            last = start + len(strip_end(sentence))
+            claims = [replace(claims[0], span=(start, last), end=last, coverage=1.0)]
+        drafts += claims
     placed = locate(text, spans, [replace(draft, id=n) for n, draft in enumerate(drafts)])
     named = resolve(placed, response)
     return Claims(spans, tuple(decontextualise(claim, topic) if decontextual else claim for claim in named))

@@ -61,6 +61,7 @@ class _Form:
 
 _SENTENCE = re.compile(r"[^.?!\n]+[.?!]*")
 _LAYOUT = re.compile(r"^(?:[-*•#>]+|\d+[.)])\s+|[*_`]+")  # bullets, list numbers and emphasis around a sentence
+_LONGEST = 200  # characters of a name or a value; without a bound, a long sentence takes the square of its length
 _HEADING = re.compile(r"Edition of \d{4}")
 _DATE = re.compile(r"(?P<d>\d{1,2}) (?P<m>[A-Za-z]+) (?P<y>\d{4})|(?P<m2>[A-Za-z]+) (?P<d2>\d{1,2}),? (?P<y2>\d{4})")
 _LEADS = [(lead.casefold(), "asserted") for leads in schema.LEAD_INS.values() for lead in leads]
@@ -215,7 +216,7 @@ def _compile(template: schema.Template) -> _Form:
     literals = [piece.casefold() for piece in re.split(r"\{\w+\}", text)]
     pattern = re.escape(text).replace(r"\{", "{").replace(r"\}", "}")
     for slot in ("s", "o", "o2"):
-        pattern = pattern.replace(f"{{{slot}}}", f"(?P<{slot}>.+?)")
+        pattern = pattern.replace(f"{{{slot}}}", f"(?P<{slot}>.{{1,{_LONGEST}}}?)")
     pattern = re.sub(r"\b(the|a|an|lo|un)\\ ", r"(?:\1\\ )?", pattern)  # an article more or less changes no fact
     pattern = re.sub(r"^(The|Lo)\\ ", r"(?:\1\\ )?", pattern)
     anchor = max((re.sub(r"\b(the|a|an|lo|un) $", "", piece) for piece in literals), key=len)
