@@ -133,7 +133,7 @@ def test_many_quotations_of_a_judge_are_placed_in_linear_time() -> None:
         assert found.error is None and len(found.claims) == len(quoted)
         return found
 
-    assert_linear(read, lambda size: " ".join(said(size)), 500)
+    assert_linear(read, lambda size: " ".join(said(size)), 250)
 
 
 def test_long_lists_of_refusals_and_claims_are_read_at_all() -> None:
