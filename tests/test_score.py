@@ -11,21 +11,10 @@ from typing import Any
 
 import pytest
 
-from tests.helpers.score_helpers import Cli, options, read, world_rows, write
+from tests.helpers.score_helpers import SAID, Cli, options, read, world_rows, write
 from workbench.score import Options, estimate_file, score_file
 from workbench.store import Store, iter_feedback, read_questions, table
 from workbench.types import WorkbenchError
-
-SAID = {
-    "id": "a",
-    "question": "Who is Ada?",
-    "response": "Ada is a painter. She was born in Rome.",
-    "claims": [
-        {"text": "Ada is a painter", "label": "correct", "informativeness": 5},
-        {"text": "Ada was born in Rome", "label": "wrong", "informativeness": 4},
-    ],
-    "outcome": "correct",
-}
 
 
 def test_the_world_scores_its_own_biographies(tmp_path: Path) -> None:

@@ -6,20 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.helpers.score_helpers import Cli, options, read, world_rows, write
+from tests.helpers.score_helpers import SAID, Cli, options, read, world_rows, write
 from workbench.score import Options, score_file
-
-SAID = {
-    "id": "a",
-    "question": "Who is Ada?",
-    "response": "Ada is a painter. She was born in Rome.",
-    "claims": [
-        {"text": "Ada is a painter", "label": "correct", "informativeness": 5},
-        {"text": "Ada was born in Rome", "label": "wrong", "informativeness": 4},
-    ],
-    "outcome": "correct",
-}
-
 
 BAD: list[tuple[Any, str]] = [
     ({"id": "b", "question": "Who?"}, 'no "response"'),

@@ -17,6 +17,17 @@ from workbench.world.render import biography
 
 Cli = Callable[..., tuple[int, str, str]]  # arguments -> exit code, stdout, stderr
 
+SAID = {
+    "id": "a",
+    "question": "Who is Ada?",
+    "response": "Ada is a painter. She was born in Rome.",
+    "claims": [
+        {"text": "Ada is a painter", "label": "correct", "informativeness": 5},
+        {"text": "Ada was born in Rome", "label": "wrong", "informativeness": 4},
+    ],
+    "outcome": "correct",
+}
+
 LABELS = {
     "verify": ("correct", "vague", "wrong"),
     "outcome": ("correct", "incorrect"),

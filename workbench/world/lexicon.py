@@ -8,8 +8,6 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-LANGUAGES = ("en", "l2")
-
 PROFESSIONS = (
     "painter chemist pilot banker baker surgeon lawyer farmer poet sculptor dancer miner tailor brewer jeweler barber "
     "botanist carpenter diplomat gardener historian journalist librarian mechanic novelist notary pharmacist "

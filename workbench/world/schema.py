@@ -282,4 +282,3 @@ BOX = "Think first, then put the answer in a box."
 OUTLINE = "Write an outline first, then answer."
 MARKERS = ("<think>", "</think>", "<answer>", "</answer>", "\\boxed{", "}", "[Structure]", "[Outline]", "[Answer]")
 STRUCTURES = ("general to specific", "comparison", "parallel")
-ENTITY_KINDS = ("person", "city", "company", "university", "award", "book")
