@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
+from workbench.answers.kept import kept
 from workbench.answers.phrases import ABSTENTIONS, INVALID, pattern
 from workbench.answers.sections import final_answer
 from workbench.answers.text import STOP, canonical
@@ -80,6 +81,7 @@ def is_abstention(text: str, extra: Iterable[str] = (), prefill: str = "") -> bo
     return answer is not None and declines(answer, tuple(extra))
 
 
+@kept
 def declines(answer: str, extra: tuple[str, ...] = ()) -> bool:
     return not _is_title(answer) and _all_say(answer, _abstaining(extra))
 
@@ -91,6 +93,7 @@ def _is_title(answer: str) -> bool:
     return len(words) > 4 and len(long) > 1 and all(word[0].isupper() and word[1:].islower() for word in long)
 
 
+@kept
 def commitment(answer: str) -> str:
     """What is left of an answer without its "I am not sure, but": a hedge neither helps nor hurts."""
     clauses = _clauses(answer, _abstaining(()), reasons=True)
@@ -103,9 +106,10 @@ def is_invalid(text: str) -> bool:
     return answer is not None and _all_say(answer, _invalid())
 
 
-def invalid_clauses(answer: str) -> Clauses:
+@kept
+def invalid_clauses(answer: str) -> tuple[tuple[bool, str], ...]:
     """The clauses of an answer, with True for those that call the question invalid."""
-    return _clauses(answer, _invalid())
+    return tuple(_clauses(answer, _invalid()))
 
 
 def _clauses(text: str, phrases: re.Pattern[str], reasons: bool = False) -> Clauses:

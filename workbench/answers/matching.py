@@ -7,11 +7,15 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise, zip_longest
 
 from workbench.answers.abstention import commitment, declines, invalid_clauses
+from workbench.answers.kept import kept
 from workbench.answers.rivals import COPULAS, DETERMINERS, HEDGES, JOINERS, MENTION, is_mention, is_number, leaves_rivals
 from workbench.answers.text import CJK, Token, tokenise, words_of
 
 YES = frozenset({"yes", "si", "oui", "ja", "是", "是 的", "对", "sia"})
 NO = frozenset({"no", "non", "nein", "否", "不", "不 是", "noa"})
+
+Form = tuple[str, ...]  # the words of a gold answer
+Forms = Sequence[Form]
 
 MAX_WORDS = 40  # A longer text is an essay, in which some name or year is nearly always the right one.
 
@@ -74,8 +78,7 @@ def matches(answer: str, gold: Sequence[str], kind: str = "single", question: st
         wanted = kind == "false_premise" or any(found for form in gold for found, _ in invalid_clauses(form))
         reasons = [words_of(tokenise(clause)) for found, clause in invalid if not found]
         return wanted and all(not _NEGATIONS.isdisjoint(words) for words in reasons)  # a denial, not one more answer
-    forms = sorted({tuple(words_of(tokenise(form))) for form in gold} - {()}, key=len, reverse=True)
-    given = _given(question, forms)
+    forms, given = _asked(question, tuple(gold))
     if kind == "list":
         return _lists(answer, forms, given)
     if kind == "yes_no" and any(" ".join(form) in YES | NO for form in forms):
@@ -90,7 +93,7 @@ def matches(answer: str, gold: Sequence[str], kind: str = "single", question: st
     return _states(tokens, forms, given)
 
 
-def _short(tokens: list[Token]) -> list[str]:
+def _short(tokens: Sequence[Token]) -> list[str]:
     """The words without a lead-in such as "The answer is" or "in the year"."""
     text = " ".join(words_of(tokens))
     return (text[match.end() :] if (match := _LEAD_IN.match(text)) else text).split()
@@ -100,7 +103,7 @@ def _same(form: str, word: str) -> bool:
     return form == word or (bool(re.fullmatch(r"\d{4}(-\d\d)?", form)) and word.startswith(form + "-"))
 
 
-def _equal(form: tuple[str, ...], words: list[str]) -> bool:
+def _equal(form: Form, words: list[str]) -> bool:
     return len(form) == len(words) and all(_same(*pair) for pair in zip(form, words, strict=True))
 
 
@@ -115,10 +118,11 @@ def _split(tokens: Iterable[Token], *separators: str) -> list[list[Token]]:
     return [part for part in parts if part]
 
 
-def _mask(sentence: list[Token], forms: list[tuple[str, ...]]) -> list[Token]:
+def _mask(sentence: Sequence[Token], forms: Forms) -> Sequence[Token]:
     """The sentence with each gold form, longest first, replaced by one token that names which form it was."""
     for form in forms:
-        masked, i = [], 0
+        masked: list[Token] = []
+        i = 0
         while i < len(sentence):
             if (end := _mention_end(sentence, i, form)) is None:
                 masked.append(sentence[i])
@@ -132,7 +136,7 @@ def _mask(sentence: list[Token], forms: list[tuple[str, ...]]) -> list[Token]:
     return sentence
 
 
-def _mention_end(sentence: list[Token], start: int, form: tuple[str, ...]) -> int | None:
+def _mention_end(sentence: Sequence[Token], start: int, form: Form) -> int | None:
     i = start
     for word in form:
         while start < i < len(sentence) and sentence[i].text == ",":
@@ -143,7 +147,7 @@ def _mention_end(sentence: list[Token], start: int, form: tuple[str, ...]) -> in
     return i
 
 
-def _bare(phrase: list[Token], named: bool) -> bool:
+def _bare(phrase: Sequence[Token], named: bool) -> bool:
     """Whether a phrase could be one more guess, or several: no function word but a lead-in and what joins guesses, a name where
     the gold answer is one. One in small letters is one too, if nothing stands beside it."""
     words = _short(phrase)
@@ -153,7 +157,14 @@ def _bare(phrase: list[Token], named: bool) -> bool:
     return not named or names or not _PRONOUNS.intersection(words_of(phrase)[: -len(words)])
 
 
-def _given(question: str, forms: list[tuple[str, ...]]) -> frozenset[str]:
+@kept
+def _asked(question: str, gold: tuple[str, ...]) -> tuple[tuple[Form, ...], frozenset[str]]:
+    """The forms of the gold answer, longest first, and the words of the question that an answer may repeat."""
+    forms = tuple(sorted({tuple(words_of(tokenise(form))) for form in gold} - {()}, key=len, reverse=True))
+    return forms, _given(question, forms)
+
+
+def _given(question: str, forms: Forms) -> frozenset[str]:
     """The words of a question that an answer may repeat: not the candidates where it offers some to choose from, which are its
     names if the gold answer is one, and may be any of its words else."""
     tokens = tokenise(question)
@@ -164,7 +175,7 @@ def _given(question: str, forms: list[tuple[str, ...]]) -> frozenset[str]:
     return frozenset(token.text for token in masked if names and not (token.name or is_mention(token)))
 
 
-def _states(tokens: list[Token], forms: list[tuple[str, ...]], given: frozenset[str]) -> bool:
+def _states(tokens: Sequence[Token], forms: Forms, given: frozenset[str]) -> bool:
     sentences = [_mask(sentence, forms) for sentence in _split(tokens, ".")]
     stating = [sentence for sentence in sentences if any(map(is_mention, sentence))]
     others = [sentence for sentence in sentences if not any(map(is_mention, sentence))]
@@ -176,7 +187,7 @@ def _states(tokens: list[Token], forms: list[tuple[str, ...]], given: frozenset[
     )
 
 
-def _rival(other: list[Token], stating: list[Token], known: frozenset[str]) -> bool:
+def _rival(other: Sequence[Token], stating: Sequence[Token], known: frozenset[str]) -> bool:
     """Whether another sentence makes the same statement with something else in the place of the gold answer, or may make
     another one that answers the question too."""
     place = next(i for i, token in enumerate(stating) if is_mention(token))
@@ -186,7 +197,7 @@ def _rival(other: list[Token], stating: list[Token], known: frozenset[str]) -> b
     return _bare(other, named) or repeats or _brings(other, named, number, known)
 
 
-def _brings(sentence: list[Token], named: bool, number: bool, known: frozenset[str]) -> bool:
+def _brings(sentence: Sequence[Token], named: bool, number: bool, known: frozenset[str]) -> bool:
     """Whether a sentence asserts a name (a number, a word of content) that is not among the known words."""
     denied = _denied([token.text for token in sentence], _TURNS)
     return any(
@@ -197,7 +208,7 @@ def _brings(sentence: list[Token], named: bool, number: bool, known: frozenset[s
     )
 
 
-def _sentence_states(sentence: list[Token], given: frozenset[str]) -> bool:
+def _sentence_states(sentence: Sequence[Token], given: frozenset[str]) -> bool:
     texts = [token.text for token in sentence]
     places = [i for i, token in enumerate(sentence) if is_mention(token)]
     denied = _denied(texts)
@@ -224,7 +235,7 @@ def _denied(texts: list[str], ends: frozenset[str] = frozenset()) -> set[int]:
     return denied
 
 
-def _bounded(sentence: list[Token]) -> bool:
+def _bounded(sentence: Sequence[Token]) -> bool:
     """Whether each gold form stands as a phrase of its own, so that "York" is not found in "New York"."""
     for a, b in pairwise(sentence):
         for token, near in ((a, b), (b, a)):
@@ -239,7 +250,7 @@ def _number(word: str) -> bool:
     return bool(re.fullmatch(r"-?\d+(\.\d+)?|\d{4}-\d\d(-\d\d)?", word))
 
 
-def _states_number(tokens: list[Token], forms: list[tuple[str, ...]], asked: frozenset[str]) -> bool:
+def _states_number(tokens: Sequence[Token], forms: Forms, asked: frozenset[str]) -> bool:
     words = words_of(tokens)
     if (_OR | _NEGATIONS | _COMPARISONS).intersection(words):
         return False
@@ -297,7 +308,7 @@ def _truth(segment: list[str], given: frozenset[str]) -> bool | None:
     return not denies if content and content <= given and (denies or asked <= content) else None
 
 
-def _lists(answer: str, items: list[tuple[str, ...]], given: frozenset[str]) -> bool:
+def _lists(answer: str, items: Forms, given: frozenset[str]) -> bool:
     tokens = tokenise(re.sub(r"(?m)(?:^|\s)(?:\d{1,2}[.)]|[-*•])\s+", ", ", commitment(answer)))
     sentences = [_mask(sentence, items) for sentence in _split(tokens, ".")]
     stating = [sentence for sentence in sentences if any(map(is_mention, sentence))]
@@ -312,7 +323,7 @@ def _lists(answer: str, items: list[tuple[str, ...]], given: frozenset[str]) -> 
     )
 
 
-def _sentence_lists(sentence: list[Token], given: frozenset[str], named: bool) -> bool:
+def _sentence_lists(sentence: Sequence[Token], given: frozenset[str], named: bool) -> bool:
     """Whether a sentence lists items, with words of another kind only before the first and after the last."""
     known = given | _SAYS_NOTHING - {","}
     colon = max((i for i, token in enumerate(sentence) if token.text == ":"), default=0)

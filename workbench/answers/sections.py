@@ -17,6 +17,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 
+from workbench.answers.kept import kept
 from workbench.types import Claim, Response
 
 Section = tuple[str, int, int]  # "think", "answer" or "body", and the half-open range of its characters
@@ -26,6 +27,7 @@ _PLAN = "plan"
 _MARKER = re.compile(r"<(?P<close>/?)(?P<tag>(?i:think|answer))>|\[(?P<part>Structure|Outline|Answer)\]")
 
 
+@kept
 def sections(text: str, prefill: str = "") -> tuple[Section, ...]:
     """The sections of `text` in order, disjoint; the markers stand between them, and white space alone is none."""
     divided = (part for piece in _pieces(text, prefill)[0] if piece[0] != _PLAN for part in _boxed(text, *piece))
@@ -67,6 +69,7 @@ def thinking(text: str, prefill: str = "") -> str:
     return _joined(text, [part for part in sections(text, prefill) if part[0] == "think"])
 
 
+@kept
 def final_answer(text: str, require_box: bool = False, prefill: str = "") -> str | None:
     r"""What a response puts forward as its answer: the last balanced `\boxed{…}` after the reasoning, else the last
     `<answer>…</answer>` or `[Answer]`, else all that follows `</think>`.

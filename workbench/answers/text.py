@@ -6,8 +6,9 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from decimal import Decimal
-from functools import lru_cache
 from typing import NamedTuple
+
+from workbench.answers.kept import kept
 
 CJK = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af"
 _PUNCT = "!-/:-@\\[-`{-~\u00a1-\u00bf\u00d7\u00f7\u060c\u061b\u061f\u0964\u0965\u2000-\u206f\u20a0-\u20cf\u2190-\u2bff"
@@ -72,7 +73,7 @@ def _fold(text: str) -> str:
     return unicodedata.normalize("NFC", re.sub("[\u0300-\u036f]", "", text))
 
 
-@lru_cache(maxsize=512)
+@kept
 def canonical(text: str) -> str:
     """The text in one writing, with case and punctuation still there."""
     text = re.sub(r"\s+", lambda match: "\n" if "\n" in match[0] else " ", _fold(text.replace("´", "'")))
@@ -98,7 +99,8 @@ def _date(match: re.Match[str], year: int, month: int, day: int) -> str:
     return f"{match[year]}-{number:02}" + (f"-{int(match[day]):02}" if day else "")
 
 
-def tokenise(text: str) -> list[Token]:
+@kept
+def tokenise(text: str) -> tuple[Token, ...]:
     tokens = []
     for match in _TOKEN.finditer(canonical(text)):
         if (word := match["word"]) is None:
@@ -111,7 +113,7 @@ def tokenise(text: str) -> list[Token]:
     following = [token.text for token in tokens[1:]] + [""] * bool(tokens)
     articles = [_article(token.text, after) for token, after in zip(tokens, following, strict=True)]
     behind = zip(tokens, articles, [False, *articles], strict=False)
-    return _join_numbers([token._replace(article=article) for token, dropped, article in behind if not dropped])
+    return tuple(_join_numbers([token._replace(article=article) for token, dropped, article in behind if not dropped]))
 
 
 def _article(word: str, after: str) -> bool:
