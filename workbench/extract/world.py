@@ -14,7 +14,7 @@ from workbench.failures import unparsed
 from workbench.types import Claim, Claims, Extract, Question, Response, Verdict
 from workbench.world import schema
 from workbench.world.facts import Fact, value_forms
-from workbench.world.parser import Parsed, Parser
+from workbench.world.parser import Parsed, Parser, parser_of
 from workbench.world.world import World
 
 # What a sentence is worth that the grammar cannot read: an object or a subject that does not exist makes it false; words in no
@@ -38,7 +38,7 @@ def world(world: World) -> Extract:
     and none of its sentences is read) there is no such verdict, and the world as a judge fails the claim: it is not the one to
     ask.
     """
-    parser, facts = Parser(world), {fact.id: fact for fact in world.facts}
+    parser, facts = parser_of(world), {fact.id: fact for fact in world.facts}
 
     def extract(responses: Sequence[Response]) -> list[Claims]:
         return [_extract(response, parser, facts, world.names.l2) for response in responses]

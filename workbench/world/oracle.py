@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from workbench.types import CLAIM_LABELS, Failure, Verdict
-from workbench.world.parser import Parsed, Parser
+from workbench.world.parser import Parsed, parser_of
 from workbench.world.world import World
 
 P_TRUE = {"correct": 1.0, "hedged_correct": 1.0, "vague": None, "hedged_wrong": 0.0, "wrong": 0.0}
@@ -15,7 +15,7 @@ class Oracle:
     """Decides claims about one world. A claim that cannot be read is a failure, never a label."""
 
     def __init__(self, world: World) -> None:
-        self.world, self.parser = world, Parser(world)
+        self.world, self.parser = world, parser_of(world)
 
     def label(self, claim: Parsed) -> str:
         """The label of one parsed claim: closed world, so what is not a fact is wrong."""

@@ -9,8 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from workbench.answers import is_abstention, sections
+from workbench.answers.kept import kept
 from workbench.world import lexicon, schema
 from workbench.world.facts import value_forms
 from workbench.world.world import World
@@ -86,7 +88,7 @@ def sentence_spans(text: str, prefill: str = "") -> list[tuple[int, int]]:
 
 
 class Parser:
-    """Reads the sentences of one world. Build it once; `parse` is a pure function of its arguments."""
+    """Reads the sentences of one world: `parser_of` builds it once. `parse` is a pure function of its arguments."""
 
     def __init__(self, world: World) -> None:
         self.kinds = {name: entity.kind for name, entity in world.entities.items()}
@@ -101,10 +103,14 @@ class Parser:
                 for alias in aliases:
                     self.names.setdefault(alias.casefold(), name)
         self.forms = [_compile(template) for template in schema.templates()]
+        self._parse = kept(self._parse_anew)  # a claim is read for its fact, for a checklist and for the next response's
 
     def parse(self, text: str, topic: str | None = None, prefill: str = "") -> Parse:
         """All facts that `text` states. `topic` is the entity that a pronoun means before any name was mentioned; `prefill` is
         what the prompt left open."""
+        return self._parse(text, topic, prefill)
+
+    def _parse_anew(self, text: str, topic: str | None, prefill: str) -> Parse:
         spans = sentence_spans(text, prefill)
         claims: list[Parsed] = []
         unparsed: list[Unparsed] = []
@@ -191,6 +197,12 @@ class Parser:
         if kind == "population":  # in thousands; the sentence says so
             return folded if re.fullmatch(r"\d{1,4}", folded) else None
         return self.values.get(kind, {}).get(folded)
+
+
+@lru_cache(maxsize=4)
+def parser_of(world: World) -> Parser:
+    """The parser of a world, built once."""
+    return Parser(world)
 
 
 def value_inventory(world: World) -> Iterator[tuple[str, str]]:
