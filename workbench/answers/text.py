@@ -52,6 +52,7 @@ _CONTRACTIONS = (
     (re.compile(r"\bI'd\b", re.I), "I would"),
     (re.compile(r"\bI'll\b", re.I), "I will"),
 )
+_CONTRACTED = re.compile("'|cannot|n ?t", re.I)  # one of these is in every contraction
 
 
 class Token(NamedTuple):
@@ -69,6 +70,8 @@ def normalise(text: str) -> str:
 
 def _fold(text: str) -> str:
     """Compatibility forms joined, Latin, Greek and Cyrillic diacritics dropped (marks of other scripts are letters)."""
+    if text.isascii():
+        return text
     text = unicodedata.normalize("NFD", unicodedata.normalize("NFKC", text)).replace("ß", "ss")
     return unicodedata.normalize("NFC", re.sub("[\u0300-\u036f]", "", text))
 
@@ -80,13 +83,13 @@ def canonical(text: str) -> str:
     while (unwrapped := _WRAPPERS.sub(r"\1", text)) != text:
         text = unwrapped
     text = re.sub("[\u2010\u2011\u2212]|(?<=\\d)\u2013(?=\\d)", "-", re.sub("[‘’ʼ´`]", "'", text))
-    for pattern, expanded in _CONTRACTIONS:
+    for pattern, expanded in _CONTRACTIONS if _CONTRACTED.search(text) else ():
         text = pattern.sub(expanded, text)
     text = re.sub(r"%|\bper cent\b", " percent", text.replace("'", ""))
     text = re.sub(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?!,?\d)", lambda match: match[0].replace(",", ""), text)
     # The initials of "U.S." and of "J. K. Rowling" are one word.
     text = re.sub(r"\b(?:[^\W\d_]\.[ \t]*){2,}", lambda match: re.sub(r"[.\s]", "", match[0]) + " ", text)
-    for pattern, groups in _DATES:
+    for pattern, groups in _DATES if re.search("[0-9]", text) else ():
         text = pattern.sub(lambda match, groups=groups: _date(match, *groups), text)  # type: ignore[misc]
     return text
 
