@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from decimal import Decimal
+from functools import lru_cache
 from typing import NamedTuple
 
 from workbench.answers.kept import kept
@@ -76,7 +77,7 @@ def _fold(text: str) -> str:
     return unicodedata.normalize("NFC", re.sub("[\u0300-\u036f]", "", text))
 
 
-@kept
+@lru_cache(maxsize=512)
 def canonical(text: str) -> str:
     """The text in one writing, with case and punctuation still there."""
     text = re.sub(r"\s+", lambda match: "\n" if "\n" in match[0] else " ", _fold(text.replace("´", "'")))
