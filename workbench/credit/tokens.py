@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cache, lru_cache
+from itertools import accumulate
 from typing import Any
 
 from workbench.answers.sections import opened
@@ -56,27 +57,28 @@ def prefill(tokenizer: Any, prompt_ids: Sequence[int] = ()) -> str:
     Only what the chat template adds behind the last role header counts, never what a question says. With `prompt_ids` it
     counts where the prompt ends with it; without them the prompt is taken for one that the template made.
     """
-    added = _generation_prompt(tokenizer, str(getattr(tokenizer, "chat_template", None) or ""))
-    if not added or (prompt_ids and tuple(prompt_ids[-len(added) :]) != added):
-        return ""
-    return opened(tokenizer.decode(list(added), skip_special_tokens=False, clean_up_tokenization_spaces=False))
+    added, left_open = _generation_prompt(tokenizer, str(getattr(tokenizer, "chat_template", None) or ""))
+    return "" if prompt_ids and added and tuple(prompt_ids[-len(added) :]) != added else left_open
 
 
 @lru_cache(maxsize=8)
-def _generation_prompt(tokenizer: Any, template: str) -> tuple[int, ...]:
-    """The ids that a chat template adds for the response to follow: the role header, and what it opens."""
+def _generation_prompt(tokenizer: Any, template: str) -> tuple[tuple[int, ...], str]:
+    """The ids that a chat template adds for the response to follow, the role header and what it opens; and that as text."""
     if not template:
-        return ()
+        return (), ""
     conversation = [{"role": "user", "content": "?"}]
     whole, bare = (
         tokenizer.apply_chat_template(conversation, add_generation_prompt=add, tokenize=True, return_dict=True)["input_ids"]
         for add in (True, False)
     )
-    return tuple(whole[len(bare) :]) if whole[: len(bare)] == bare else ()
+    added = whole[len(bare) :] if whole[: len(bare)] == bare else []
+    return tuple(added), opened(tokenizer.decode(added, skip_special_tokens=False, clean_up_tokenization_spaces=False))
 
 
 def characters_of_bytes(data: bytes) -> tuple[str, list[int]]:
     """Decode UTF-8 with one U+FFFD per ill-formed part; also the byte position at which each character is complete."""
+    if data.isascii():  # as most text is
+        return data.decode(), list(range(1, len(data) + 1))
     text: list[str] = []
     ends: list[int] = []
     position = 0
@@ -108,17 +110,21 @@ def _byte_of_character() -> dict[str, int]:
     return table
 
 
+@lru_cache(maxsize=65536)
+def _bytes_of_token(token: str) -> bytes:
+    """What a token of a byte-level vocabulary stands for; one outside its alphabet (an added one, say) for its own text."""
+    table = _byte_of_character()
+    in_alphabet = all(character in table for character in token)
+    return bytes(table[character] for character in token) if in_alphabet else token.encode()
+
+
 def _byte_level_ends(tokenizer: Any, ids: Sequence[int], text: str) -> list[int] | None:
     """For each id the number of characters complete after it; None when the tokenizer is not byte-level."""
-    table = _byte_of_character()
-    data, byte_ends = b"", []
-    for token in tokenizer.convert_ids_to_tokens(list(ids)):
-        if token is None:
-            return None
-        # A token outside the byte alphabet (an added one, say) stands for its own text.
-        in_alphabet = all(character in table for character in token)
-        data += bytes(table[character] for character in token) if in_alphabet else token.encode()
-        byte_ends.append(len(data))
+    tokens = tokenizer.convert_ids_to_tokens(list(ids))
+    if None in tokens:
+        return None
+    pieces = [_bytes_of_token(token) for token in tokens]
+    data, byte_ends = b"".join(pieces), list(accumulate(map(len, pieces)))
     decoded, character_ends = characters_of_bytes(data)
     if decoded != text:
         return None
