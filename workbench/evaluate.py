@@ -5,21 +5,29 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.bench import Bench
 from workbench.bench import bench as bench_of
 from workbench.checks import Checks
 from workbench.generate import Policy, generate
 from workbench.grade import SAID, assemble
-from workbench.metrics import RATES, breakdown, claim_table, table
+from workbench.metrics import RATES, Row, breakdown, claim_table, rows_of, table
 from workbench.threads import use_threads
 from workbench.types import Feedback, Grade, Question, WorkbenchError
 
 if TYPE_CHECKING:
     import pandas as pd
 
+
 MEASURED = ("outcome", "fact")  # the checks that an evaluation asks for, where there are any
+
+
+class Graded(NamedTuple):
+    """A response's feedback, and as a row what the claim metrics need of it."""
+
+    feedback: Feedback
+    row: Row
 
 
 def evaluate_policy(
@@ -97,14 +105,15 @@ def report(
     """
     options: dict[str, Any] = {"seed": seeds[0] if seeds else 0, "resamples": resamples}
 
-    def measured(feedbacks: Sequence[Feedback]) -> dict[str, Any]:
-        return {**table(feedbacks, **options), **claim_table(feedbacks, **options)}
+    def measured(graded: Sequence[Graded]) -> dict[str, Any]:
+        return {**table([one.feedback for one in graded], **options), **claim_table([one.row for one in graded], **options)}
 
     def block(feedbacks: Sequence[Feedback]) -> dict[str, Any]:
+        graded = list(map(Graded, feedbacks, rows_of(feedbacks, tuple(SAID))))
         return {
-            **measured(feedbacks),
-            "by_tier": breakdown(feedbacks, lambda f: f.response.question.meta.get("tier"), measured),
-            "by_kind": breakdown(feedbacks, lambda f: f.response.question.kind, measured),
+            **measured(graded),
+            "by_tier": breakdown(graded, lambda one: one.feedback.response.question.meta.get("tier"), measured),
+            "by_kind": breakdown(graded, lambda one: one.feedback.response.question.kind, measured),
         }
 
     tables = {"greedy": block(greedy), "sampled": block(sampled)}

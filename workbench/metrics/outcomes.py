@@ -8,7 +8,7 @@ and left out of every rate.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from workbench.metrics.bootstrap import Sums, paired
 from workbench.metrics.confidence import Ranked
@@ -17,6 +17,7 @@ from workbench.types import OUTCOMES, Feedback
 if TYPE_CHECKING:
     import numpy as np
 
+Graded = TypeVar("Graded")
 RATES = ("accuracy", "abstention", "hallucination", "truthfulness")
 WEIGHTS = (1.0, 0.0, 1.0)
 RESAMPLES = 2000
@@ -69,16 +70,14 @@ def table(
 
 
 def breakdown(
-    feedbacks: Sequence[Feedback],
-    key: Callable[[Feedback], str | None],
-    of: Callable[[Sequence[Feedback]], dict[str, Any]] = table,
+    graded: Sequence[Graded], key: Callable[[Graded], str | None], of: Callable[[Sequence[Graded]], dict[str, Any]]
 ) -> dict[str, Any]:
     """What `of` says of each value of `key`, in alphabetical order; responses whose key is None are left out."""
-    groups: dict[str, list[Feedback]] = {}
-    for feedback in feedbacks:
-        name = key(feedback)
+    groups: dict[str, list[Graded]] = {}
+    for one in graded:
+        name = key(one)
         if name is not None:
-            groups.setdefault(name, []).append(feedback)
+            groups.setdefault(name, []).append(one)
     return {name: of(groups[name]) for name in sorted(groups)}
 
 

@@ -12,8 +12,8 @@ from workbench.metrics.claims import CLAIM_METRICS, ON_SUBJECT, Options, claim_t
 from workbench.metrics.confidence import Ranked, ranked, restrict, risk_coverage
 from workbench.metrics.outcomes import RATES, RESAMPLES, WEIGHTS
 from workbench.metrics.preferences import read_preferences, wins
-from workbench.metrics.rows import STATES, Row, file_of, read_rows, rows_of
-from workbench.types import OUTCOMES, Feedback, WorkbenchError
+from workbench.metrics.rows import STATES, Row, file_of, read_rows
+from workbench.types import OUTCOMES, WorkbenchError
 
 IN_EVALUATIONS = ("factscore", "correct", "incorrect", "responded", "claims", *ON_SUBJECT)
 Terms = list[tuple[str, dict[str, tuple[float, float]]]]
@@ -148,9 +148,8 @@ def summarise(rows: Sequence[Row], settings: Settings | None = None) -> dict[str
     return result | {"risk_coverage": risk_coverage(answers)}
 
 
-def claim_table(feedbacks: Sequence[Feedback], *, k: int = 32, seed: int = 0, resamples: int = RESAMPLES) -> dict[str, Any]:
+def claim_table(rows: Sequence[Row], *, k: int = 32, seed: int = 0, resamples: int = RESAMPLES) -> dict[str, Any]:
     """The claim metrics of graded responses, `{metric: {value, low, high}}`; nothing where none was read for claims."""
-    rows = rows_of(feedbacks, sections=("answer", "body"))
     if not any(row.extracted for row in rows):
         return {}
     settings = Settings(Options(k), seed=seed, resamples=resamples)
