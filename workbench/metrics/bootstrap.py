@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from workbench.metrics.confidence import Ranked, areas
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 CELLS = 1_000_000  # resampling weights held at once
+KEPT = 4_000_000  # most that are kept, in two bytes each, for the next call
 AREAS = ("aurc", "auroc")
 
 
@@ -55,13 +57,27 @@ def evaluate(sums: Sums, answers: Ranked, weights_RQ: np.ndarray | None = None) 
 def draws(questions: int, answers: int, resamples: int, seed: int, runs: int = 1) -> Iterator[np.ndarray]:
     """(R, runs · questions) weights, in pieces that fit into memory: how often each question is drawn, times how often its run
     is, where there are several."""
+    rows = max(1, CELLS // max(1, runs * questions, answers))
+    known = runs == 1 and resamples * questions <= KEPT
+    pieces = _kept_draws(questions, rows, resamples, seed) if known else _draws(questions, rows, resamples, seed, runs)
+    return (weights_RQ.astype(float) for weights_RQ in pieces)
+
+
+@lru_cache(maxsize=4)
+def _kept_draws(questions: int, rows: int, resamples: int, seed: int) -> tuple[np.ndarray, ...]:
+    """The blocks of a report, greedy and sampled, by tier and by kind, mostly have as many questions as one before."""
+    import numpy as np
+
+    return tuple(piece.astype(np.min_scalar_type(questions)) for piece in _draws(questions, rows, resamples, seed, runs=1))
+
+
+def _draws(questions: int, rows: int, resamples: int, seed: int, runs: int) -> Iterator[np.ndarray]:
     import numpy as np
 
     generator = np.random.default_rng(seed)
-    rows = max(1, CELLS // max(1, runs * questions, answers))
     for start in range(0, resamples, rows):
         size = min(rows, resamples - start)
-        weights_RQ = generator.multinomial(questions, [1 / questions] * questions, size=size).astype(float)
+        weights_RQ = generator.multinomial(questions, [1 / questions] * questions, size=size)
         if runs > 1:
             runs_RS = generator.multinomial(runs, [1 / runs] * runs, size=size)
             weights_RQ = (runs_RS[:, :, None] * weights_RQ[:, None, :]).reshape(size, runs * questions)
