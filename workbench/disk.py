@@ -1,8 +1,9 @@
-"""A full disk: seen beforehand where it can be, and one line with what to do where it fills up under way."""
+"""A folder for caches; a full disk, seen beforehand where it can be, and told in one line where it fills up under way."""
 
 from __future__ import annotations
 
 import errno
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,6 +35,15 @@ def told(error: BaseException) -> str:
     files = [str(cause.filename) for cause in _chain(error) if isinstance(cause, OSError) and cause.filename]
     where = f" ('{files[0]}')" if files else ""
     return f"the disk is full, or a file may not grow further{where}: free some space and run the same command again"
+
+
+def cache_folder() -> Path:
+    """Where what can be made anew is kept for a user; it need not be there yet.
+
+    Raises:
+        RuntimeError: the user has no home.
+    """
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "factuality-workbench"
 
 
 def check_space(folder: Path, wanted: int, remedy: str) -> None:

@@ -6,9 +6,9 @@ import os
 import sys
 import tempfile
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+from workbench.disk import cache_folder
 from workbench.policy import check_policy_name, load_checkpoint
 
 LINEAR = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
@@ -51,7 +51,7 @@ def import_unsloth_first() -> bool:
 def compile_folder() -> str:
     """A folder for Unsloth's generated sources that nobody else can write to, because Unsloth runs what it finds there."""
     try:
-        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "factuality-workbench" / "unsloth"
+        folder = cache_folder() / "unsloth"
         folder.mkdir(parents=True, exist_ok=True)
         folder.chmod(0o700)  # fails for a folder that belongs to another user
         return str(folder)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import random
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
@@ -11,6 +9,7 @@ from functools import cached_property, lru_cache
 from workbench.types import Question
 from workbench.world.documents import Document, Ephemeral, exposures, write_documents
 from workbench.world.facts import Fact, Names, WorldConfig, draw_entities, draw_facts
+from workbench.world.fingerprint import of_documents, of_world, remembered
 from workbench.world.pages import Page, write_pages
 from workbench.world.questions import QuestionWriter, select
 
@@ -59,23 +58,12 @@ class World:
     @cached_property
     def hash(self) -> str:
         """Fingerprint of what weights and results depend on: facts, questions with their answers, pages and documents."""
-        digest = hashlib.sha256()
-        for fact in self.facts:
-            digest.update(json.dumps([fact.id, fact.subject, fact.relation, fact.object, fact.tier]).encode())
-        for question in self.all_questions:
-            digest.update(json.dumps([question.id, question.text, question.answers, question.kind, question.meta]).encode())
-        for page in self.pages:
-            digest.update(page.text.encode())
-        digest.update(self.corpus_hash.encode())
-        return digest.hexdigest()[:16]
+        return remembered("world", self.config, lambda: of_world(self.facts, self.all_questions, self.pages, self.corpus_hash))
 
     @cached_property
     def corpus_hash(self) -> str:
         """Fingerprint of the documents: all of the world that pre-trained weights depend on."""
-        digest = hashlib.sha256()
-        for document in self.documents:
-            digest.update(document.whole.encode())
-        return digest.hexdigest()[:16]
+        return remembered("documents", self.config, lambda: of_documents(self.documents))
 
 
 def load_world(seed: int = 0, scale: float = 1.0) -> World:
