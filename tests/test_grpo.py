@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import math
 import os
@@ -233,7 +234,10 @@ def test_interrupt_saves_a_checkpoint_and_the_run_can_go_on(policy: str, whole_r
 
 
 def test_too_many_failures_stop_the_run_and_stay_on_record(policy: str, tmp_path: Path) -> None:
+    frozen: list[int] = []
+
     def failing(responses: Sequence[Response]) -> list[Feedback]:
+        frozen.append(gc.get_freeze_count())
         failure = Failure("judge", "unreadable", "garbled reply")
         return [Feedback(r, error=failure, rewards={"m": Reward(None, error=failure)}) for r in responses]
 
@@ -241,6 +245,7 @@ def test_too_many_failures_stop_the_run_and_stay_on_record(policy: str, tmp_path
         train_grpo(SMALL, run.QUESTIONS, failing, policy, tmp_path, method="m", seed=1)
     assert raised.value.code == 4
     assert len(rows(tmp_path / "rollouts.jsonl")) == 16
+    assert frozen[0] and not gc.get_freeze_count()  # what was loaded is left out of garbage collection as long as a run lasts
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ It knows nothing of the library that trains: that is an adapter's part (`workben
 
 from __future__ import annotations
 
+import gc
 import signal
 import sys
 import threading
@@ -49,8 +50,14 @@ class Record:
     def __exit__(self, *_: Any) -> None:
         self.progress.stop()
         self.store.close()
+        gc.unfreeze()
         for name, handler in self.handlers.items():
             signal.signal(name, handler)
+
+    def begin(self) -> None:
+        """All is loaded, and training begins: what there is so far is left out of garbage collection, which would go through
+        all of it every few steps for the sake of the rows."""
+        gc.freeze()
 
     def _stop(self, *_: Any) -> None:
         if self.interrupted:  # asked twice

@@ -71,6 +71,9 @@ class TRLAdapter:
         adapter, record = self, self.record
 
         class Callback(TrainerCallback):
+            def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+                record.begin()
+
             def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
                 if logs and "loss" in logs:  # the log at the end of training has none
                     record.log(state.global_step, logs)
