@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workbench.cli import main
-from workbench.metrics import bootstrap, compare_files, paired_difference, read_rows, report_file, rows_of, summarise
-from workbench.metrics.bootstrap import draws
+from workbench.metrics import compare_files, paired_difference, read_rows, report_file, rows_of, summarise
 from workbench.metrics.claims import Options, claim_terms, f1_at, factual_sentences, median_claims, penalty
 from workbench.metrics.report import Settings, compare, right_questions
 from workbench.metrics.rows import Row, reduce_row
@@ -268,18 +267,6 @@ def test_interval_of_a_share_is_the_binomial_one() -> None:
     assert found["value"] == 0.6
     assert found["low"] == pytest.approx(0.50, abs=0.011) and found["high"] == pytest.approx(0.695, abs=0.011)
     assert summarise(rows[::-1], Settings(seed=1))["factscore"] == found  # the order of a file does not matter
-
-
-def test_draws_that_are_kept_are_those_that_would_be_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    def told(questions: int, seed: int) -> list[list[float]]:
-        return [row.tolist() for piece in draws(questions, 0, resamples=30, seed=seed) for row in piece]
-
-    monkeypatch.setattr(bootstrap, "CELLS", 3000)  # in pieces
-    kept = [told(300, 1), told(300, 2), told(300, 1)]
-    monkeypatch.setattr(bootstrap, "KEPT", 0)
-    assert kept == [told(300, 1), told(300, 2), told(300, 1)] and kept[0] == kept[2] != kept[1]
-    assert len(kept[0]) == 30 and all(sum(row) == 300 for row in kept[0])
-    assert told(1, 3) == [[1.0]] * 30
 
 
 def test_paired_difference_on_common_questions(tmp_path: Path) -> None:
