@@ -15,7 +15,7 @@ from typing import Any
 from workbench.generate import Sampling
 from workbench.generate.draw import drawing
 
-FREE = 0.25  # share of the batch that is free when the next prompts are begun
+FREE = 0.5  # share of the batch that is free when the next prompts are begun
 ENDED = 0.125  # share of the rows that have ended when they are taken out, for which the cache is copied
 SAVED = 0.25  # share of the prompts' tokens that a second forward pass has to save
 
