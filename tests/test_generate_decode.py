@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.helpers.chi_square import chi_square, next_probabilities
 from workbench.bench import bench
 from workbench.generate import Sampling, hf, prompt_ids
 from workbench.generate.decode import decode, forwarding, plain_model, prefill, rest
@@ -129,25 +130,6 @@ def test_an_adapter_in_the_layers_is_part_of_the_model_and_other_adapters_are_le
     assert plain_model(tuned) is None
 
 
-def chi_square(counts: Counter[Any], probabilities: dict[Any, float]) -> float:
-    """How many standard deviations the statistic is above its mean, the degrees of freedom; its variance is twice that."""
-    total, freedom = counts.total(), len(probabilities) - 1
-    assert set(counts) <= set(probabilities) and sum(probabilities.values()) == pytest.approx(1)
-    statistic = sum((counts[cell] - total * p) ** 2 / (total * p) for cell, p in probabilities.items())
-    return (statistic - freedom) / (2 * freedom) ** 0.5
-
-
-def next_probabilities(model: Any, ids: Sequence[int], how: Sampling) -> dict[int, float]:
-    """By transformers' processors, of the tokens that can come."""
-    import torch
-    from transformers import TemperatureLogitsWarper, TopPLogitsWarper
-
-    with torch.no_grad():
-        scores = model(torch.tensor([ids])).logits[:, -1]
-    scores = TopPLogitsWarper(how.top_p)(None, TemperatureLogitsWarper(how.temperature)(None, scores))
-    return {token: p for token, p in enumerate(scores.softmax(-1)[0].tolist()) if p > 0}
-
-
 @pytest.mark.parametrize(("temperature", "top_p"), [(1.0, 1.0), (0.7, 1.0), (1.0, 0.8), (2.0, 0.9), (1.0, 0.01)])
 def test_samples_have_the_exact_distribution(qwen: Any, temperature: float, top_p: float) -> None:
     """Pairs of tokens, in two groups whose samples share their prefill; the other prompts join and leave meanwhile."""
@@ -159,14 +141,7 @@ def test_samples_have_the_exact_distribution(qwen: Any, temperature: float, top_
         for first, p in next_probabilities(qwen, prompt, how).items():
             after = {} if first == 3 else next_probabilities(qwen, [*prompt, first], how)
             exact |= {(first, second): p * q for second, q in after.items()} or {(first,): p}
-        counts = Counter(map(tuple, said))
-        assert set(counts) <= set(exact)
-        rare = [cell for cell, p in exact.items() if 3000 * p < 5]  # one cell, as the statistic needs it
-        merged = {cell: p for cell, p in exact.items() if cell not in rare} | {"rare": sum(exact[cell] for cell in rare)}
-        if merged["rare"] == 0:
-            del merged["rare"]
-        if len(merged) > 1:
-            assert chi_square(Counter("rare" if cell in rare else cell for cell in counts.elements()), merged) < 4
+        assert chi_square(Counter(map(tuple, said)), exact) < 4
 
 
 def test_what_is_drawn_depends_on_the_seed_alone(qwen: Any) -> None:
