@@ -1,11 +1,15 @@
-"""How long the parts of work on the tiny bench take, beside what would be the least.
+"""How fast the work of the tiny bench is done, part by part, each beside a plain way of doing the same.
 
-    python benchmarks/tiny_speed.py --parts grading step start --results benchmarks/results/tiny_speed.json
+    python benchmarks/tiny_speed.py --parts generation grading step start --results benchmarks/results/tiny_speed.json
+    python benchmarks/tiny_speed.py --parts demo --than FOLDER --results benchmarks/results/tiny_speed.json
 
-`step` and `grading` train with GRPO at a learning rate of 0, TruthRL's settings and new questions in each step: every other
-step is graded and recorded as in any run, the steps between are paid a constant and recorded nowhere, which is TRL's own work.
-`start` is the time from a fresh process to the tiny bench, without and with the world's fingerprint in the cache. Medians; a
-busy machine spoils all of these but the ratios.
+Ways take turns, so that what else the machine does meets all of them; what counts is the ratio. Parts that were not asked for
+keep what the results file has of them.
+
+`generation` is tokens per second beside transformers' `generate`. `step` and `grading` train with GRPO at a learning rate of
+0, TruthRL's settings and new questions in each step: every other step is graded and recorded as in any run, the steps between
+are paid a constant and recorded nowhere, which is TRL's own work. `start` is the time from a fresh process to the tiny bench,
+without and with the world's fingerprint in the cache. `demo` is `workbench demo` from here beside the one of another checkout.
 """
 
 from __future__ import annotations
@@ -26,20 +30,82 @@ from statistics import median
 from typing import Any
 
 from workbench.bench import bench
-from workbench.generate import generate
+from workbench.generate import Policy, Sampling, generate, prompt_ids
 from workbench.recipes import METHODS
 from workbench.recipes.method import training_questions
 from workbench.recipes.truthrl import METHOD as TRUTHRL
 from workbench.runs.folder import versions
-from workbench.threads import use_threads
+from workbench.threads import DEFAULT_THREADS, use_threads
 from workbench.train.grpo import batches, make_trainer
 from workbench.train.models import load_trainee
 from workbench.train.record import Record
 from workbench.train.trl_adapter import TRLAdapter
 
+ROOT = Path(__file__).resolve().parent.parent
 WARM = 2  # steps that are not counted, one of each sort
-STEPS = 10  # steps of each sort that are
 BIOGRAPHIES = 100
+
+
+def in_turns(ways: dict[str, Callable[[], float]], rounds: int, warm: int = 1) -> dict[str, list[float]]:
+    """What each way returns in each round, after `warm` rounds that do not count."""
+    found = [{name: way() for name, way in ways.items()} for _ in range(warm + rounds)][warm:]
+    return {name: [one[name] for one in found] for name in ways}
+
+
+def compared(found: dict[str, list[float]], digits: int = 0) -> dict[str, Any]:
+    """Medians of rates by name, and of the first one's ratio to the second in each round."""
+    first, second = found.values()
+    ratios = [a / b for a, b in zip(first, second, strict=True)]
+    medians = {name: round(median(rates), digits) for name, rates in found.items()}
+    spread = [round(min(ratios), 2), round(max(ratios), 2)]
+    return {**medians, "ratio": round(median(ratios), 2), "ratio_from_to": spread}
+
+
+def hf_generate(policy: Policy, prompts: Sequence[list[int]], how: Sampling) -> int:
+    """The plain way: transformers' `generate` on batches of 256, padded on the left. Returns how many tokens it made."""
+    import torch
+
+    settings = {"do_sample": False} if how.greedy else {"do_sample": True, "top_k": 0, "temperature": 1.0, "top_p": 1.0}
+    ordered, tokens, pad = sorted(prompts, key=len, reverse=True), 0, policy.tokenizer.pad_token_id
+    for start in range(0, len(ordered), 256):
+        batch = ordered[start : start + 256]
+        width = len(batch[0])
+        ids = torch.tensor([[pad] * (width - len(row)) + row for row in batch])
+        mask = torch.tensor([[0] * (width - len(row)) + [1] * len(row) for row in batch])
+        made = policy.model.generate(
+            input_ids=ids, attention_mask=mask, max_new_tokens=how.max_new_tokens, pad_token_id=pad,
+            eos_token_id=list(policy.stop_ids), **settings,
+        )[:, width:]  # fmt: skip
+        ended = torch.isin(made, torch.tensor(policy.stop_ids)).int()
+        tokens += int((ended.cumsum(1) - ended == 0).sum())  # as far as the first end token
+    return tokens
+
+
+def engine(policy: Policy, prompts: Sequence[list[int]], how: Sampling) -> int:
+    return sum(len(ids) for ids, _ in policy.complete(list(prompts), policy.stop_ids, how))
+
+
+def generation(rounds: int) -> dict[str, Any]:
+    """Tokens per second of evaluations of the shipped policy."""
+    tiny = bench("tiny")
+    policy = tiny.load("sft")
+
+    def rate(way: Callable[..., int], prompts: Sequence[list[int]], how: Sampling) -> float:
+        began = time.perf_counter()
+        return way(policy, prompts, how) / (time.perf_counter() - began)
+
+    def measured(kinds: Sequence[str] | None, **sampling: int | bool) -> dict[str, Any]:
+        how, questions = Sampling(**{**sampling, "samples": 1}), tiny.questions("test", kinds)
+        prompts = [ids for ids in prompt_ids(policy.tokenizer, questions) for _ in range(int(sampling.get("samples", 1)))]
+        ways = {"engine": lambda: rate(engine, prompts, how), "hf_generate": lambda: rate(hf_generate, prompts, how)}
+        return {"prompts": len(prompts), **sampling, **compared(in_turns(ways, rounds))}
+
+    return {
+        "unit": "tokens per second",
+        "questions, greedy": measured(None, max_new_tokens=tiny.max_new_tokens, greedy=True),
+        "questions, 4 samples": measured(None, max_new_tokens=tiny.max_new_tokens, samples=4),
+        "biographies, greedy": measured(["biography"], max_new_tokens=tiny.long_new_tokens, greedy=True),
+    }
 
 
 class EveryOther(TRLAdapter):
@@ -75,11 +141,11 @@ class EveryOther(TRLAdapter):
 
 
 @functools.cache
-def steps() -> dict[str, list[float]]:
+def steps(each: int) -> dict[str, list[float]]:
     """Seconds of the graded steps, of those that were not, and of what paying took in the graded ones."""
     tiny = bench("tiny")
     config = TRUTHRL.scales["tiny"]
-    count = WARM + 2 * STEPS
+    count = WARM + 2 * each
     settings = replace(config.grpo, steps=count + 1, learning_rate=0.0, save_every=10 * count)
     trainee = load_trainee(tiny.path("sft"), lora_r=settings.lora_r, lora_alpha=settings.lora_alpha, seed=0)
     grade = TRUTHRL.grader(config, tiny.checks)
@@ -95,16 +161,16 @@ def steps() -> dict[str, list[float]]:
     return {"graded": seconds[WARM::2], "constant": seconds[WARM + 1 :: 2], "paying": paying}
 
 
-def step() -> dict[str, Any]:
+def step(rounds: int) -> dict[str, Any]:
     """A training step with grading and recording, against one without."""
-    found = steps()
+    found = steps(2 * rounds)
     graded, constant = median(found["graded"]), median(found["constant"])
     return {"graded_s": graded, "constant_s": constant, "ratio": graded / constant, "seconds": found}
 
 
-def grading() -> dict[str, Any]:
+def grading(rounds: int) -> dict[str, Any]:
     """What grading and storing a response takes: in those training steps, and of biographies read for claims."""
-    found, responses = steps(), batches(TRUTHRL.scales["tiny"].grpo)[0]
+    found, responses = steps(2 * rounds), batches(TRUTHRL.scales["tiny"].grpo)[0]
     paying = median(found["paying"])
     shares = [part / whole for part, whole in zip(found["paying"], found["graded"], strict=True)]
     return {"ms_per_response": 1000 * paying / responses, "share_of_step": median(shares), "ms_per_biography": _biographies()}
@@ -126,7 +192,7 @@ def _biographies() -> dict[str, float]:
     return took
 
 
-def start(times: int = 3) -> dict[str, Any]:
+def start(rounds: int) -> dict[str, Any]:
     """Seconds from a fresh process to the tiny bench, and to the end of `workbench world show`."""
     commands = {
         "bench": ["-c", "from workbench.bench import bench; bench('tiny')"],
@@ -135,7 +201,7 @@ def start(times: int = 3) -> dict[str, Any]:
     found = {}
     for name, command in commands.items():
         cold, warm = [], []
-        for _ in range(times):
+        for _ in range(rounds):
             with tempfile.TemporaryDirectory() as cache:
                 cold.append(_process(command, cache))
                 warm.append(_process(command, cache))
@@ -150,22 +216,45 @@ def _process(command: Sequence[str], cache: str) -> float:
     return time.perf_counter() - begun
 
 
-PARTS: dict[str, Callable[[], dict[str, Any]]] = {"grading": grading, "step": step, "start": start}
+def demo(rounds: int, than: Path | None = None) -> dict[str, Any]:
+    """Seconds of the demo after installing, from here and from the checkout `than`, if there is one."""
+    folders = {"here": ROOT} | ({} if than is None else {"than": than.resolve()})
+    found = in_turns({name: functools.partial(_demo, folder) for name, folder in folders.items()}, rounds, warm=0)
+    return compared(found, digits=1) if than else {"here": median(found["here"])}
+
+
+def _demo(checkout: Path) -> float:
+    begun = time.perf_counter()
+    with tempfile.TemporaryDirectory() as out:
+        subprocess.run(
+            [sys.executable, "-m", "workbench.cli", "demo", "--out", out], cwd=checkout, check=True,
+            env={**os.environ, "PYTHONPATH": str(checkout)}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+    return time.perf_counter() - begun
+
+
+PARTS: dict[str, Callable[[int], dict[str, Any]]] = {
+    "generation": generation, "grading": grading, "step": step, "start": start, "demo": demo,
+}  # fmt: skip
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=["generation", "grading", "step", "start"])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--than", type=Path, help="another checkout of this repository, for the demo")
+    parser.add_argument("--threads", type=int, default=DEFAULT_THREADS)
     parser.add_argument("--results", type=Path)
     given = parser.parse_args()
-    found: dict[str, Any] = {"date": date.today().isoformat(), "threads": given.threads, "versions": versions()}
+    parts = {**PARTS, "demo": functools.partial(demo, than=given.than)}
+    about = {"date": date.today().isoformat(), "cores": os.cpu_count(), "threads": given.threads, "rounds": given.rounds}
+    results = json.loads(given.results.read_text()) if given.results and given.results.exists() else {}
     with use_threads(given.threads):
-        for part in given.parts:
-            found[part] = PARTS[part]()
-            print(part, json.dumps(found[part]), flush=True)
-    if given.results:
-        given.results.write_text(json.dumps(found, indent=2) + "\n")
+        for name in given.parts:
+            results[name] = {**about, "versions": versions(), **parts[name](given.rounds)}
+            print(json.dumps({name: results[name]}, indent=1), flush=True)
+            if given.results:
+                given.results.write_text(json.dumps(results, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -59,9 +59,11 @@ def generate(policy: Policy, questions: Sequence[Question], *, step: int | None 
     The result depends on the arguments alone.
 
     Raises:
-        WorkbenchError: several greedy samples, which would all be the same.
+        WorkbenchError: several greedy samples, which would all be the same; no room for a token.
     """
     how = Sampling(**sampling)
+    if how.max_new_tokens < 1:
+        raise WorkbenchError(f"max_new_tokens is {how.max_new_tokens}: it must be at least 1")
     if how.greedy and how.samples != 1:
         raise WorkbenchError(f"greedy decoding gives one response a question, not {how.samples}: use samples=1 or sampling")
     jobs = [(question, sample) for question in questions for sample in range(how.samples)]

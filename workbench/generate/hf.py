@@ -1,13 +1,16 @@
-"""transformers: prompts -> sampled token ids, in batches on CPU or GPU."""
+"""transformers: prompts -> sampled token ids, on CPU or GPU."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from workbench.generate import Completion, Sampling
+from workbench.generate.decode import Prompt, decode, plain_model
 
 SCORED = 16  # rows whose logits are held at once: rows × tokens × vocabulary
+
+T = TypeVar("T")
 
 
 def complete(model: Any, pad: int, prompts: list[list[int]], stop_ids: Sequence[int], how: Sampling) -> list[Completion]:
@@ -17,19 +20,17 @@ def complete(model: Any, pad: int, prompts: list[list[int]], stop_ids: Sequence[
     """
     import torch
 
-    longest_first = sorted(range(len(prompts)), key=lambda index: -len(prompts[index]))  # out of memory shows early
-    settings: dict[str, Any] = {"do_sample": False}
-    if not how.greedy:
-        settings = {"do_sample": True, "temperature": how.temperature, "top_p": how.top_p, "top_k": 0}
-    sampled: dict[int, list[int]] = {}
+    # Longest first, so that being out of memory shows early; equal prompts and those that begin alike are neighbours.
+    order = sorted(range(len(prompts)), key=lambda index: (-len(prompts[index]), prompts[index]))
+    sorted_prompts = [tuple(prompts[index]) for index in order]
     scores: dict[int, tuple[float, ...]] = {}
     with torch.random.fork_rng(devices=[model.device] if model.device.type == "cuda" else []), torch.no_grad():
         torch.manual_seed(how.seed)
-        for batch in _batches(longest_first, how.batch_size):
-            rows = [prompts[index] for index in batch]
-            completions = _complete(model, pad, rows, stop_ids, most=how.max_new_tokens, settings=settings)
-            sampled.update(zip(batch, completions, strict=True))
-        for batch in _batches(longest_first, SCORED) if how.logprobs else ():
+        plain = plain_model(model)
+        engine = by_generate if plain is None else decode
+        completions = engine(model if plain is None else plain, pad, sorted_prompts, stop_ids, how)
+        sampled = dict(zip(order, completions, strict=True))
+        for batch in _batches(order, SCORED) if how.logprobs else ():
             pairs = [(prompts[index], sampled[index]) for index in batch]
             scores.update(zip(batch, token_logprobs(model, pad, pairs), strict=True))
     return [(sampled[index], scores.get(index, ())) for index in range(len(prompts))]
@@ -48,18 +49,23 @@ def token_logprobs(model: Any, pad: int, pairs: Sequence[tuple[list[int], list[i
     return [tuple(row[len(row) - len(ids) :].tolist()) for row, (_, ids) in zip(sampled_BT, pairs, strict=True)]
 
 
-def _complete(
-    model: Any, pad: int, prompts: list[list[int]], stop_ids: Sequence[int], most: int, settings: dict[str, Any]
-) -> list[list[int]]:
+def by_generate(model: Any, pad: int, prompts: Sequence[Prompt], stop_ids: Sequence[int], how: Sampling) -> list[list[int]]:
+    """As `decode`, by transformers' `generate`, which any model has: each batch waits for its longest completion."""
     from transformers import GenerationConfig
 
-    input_ids_BT, mask_BT = _left_pad(model, pad, prompts)
+    settings: dict[str, Any] = {"do_sample": False}
+    if not how.greedy:
+        settings = {"do_sample": True, "temperature": how.temperature, "top_p": how.top_p, "top_k": 0}
     config = GenerationConfig(
-        max_new_tokens=most, use_cache=True, repetition_penalty=1.0, num_beams=1,
+        max_new_tokens=how.max_new_tokens, use_cache=True, repetition_penalty=1.0, num_beams=1,
         eos_token_id=list(stop_ids), pad_token_id=pad, **settings,
     )  # fmt: skip
-    output_BT = model.generate(input_ids=input_ids_BT, attention_mask=mask_BT, generation_config=config)
-    return [_until_stop(row, stop_ids) for row in output_BT[:, input_ids_BT.shape[1] :].tolist()]
+    completions: list[list[int]] = []
+    for batch in _batches(prompts, how.batch_size):
+        input_ids_BT, mask_BT = _left_pad(model, pad, batch)
+        output_BT = model.generate(input_ids=input_ids_BT, attention_mask=mask_BT, generation_config=config)
+        completions += [_until_stop(row, stop_ids) for row in output_BT[:, input_ids_BT.shape[1] :].tolist()]
+    return completions
 
 
 def _until_stop(ids: list[int], stop_ids: Sequence[int]) -> list[int]:
@@ -67,14 +73,14 @@ def _until_stop(ids: list[int], stop_ids: Sequence[int]) -> list[int]:
     return next((ids[: position + 1] for position, token in enumerate(ids) if token in stop_ids), ids)
 
 
-def _left_pad(model: Any, pad: int, sequences: Sequence[list[int]]) -> tuple[Any, Any]:
+def _left_pad(model: Any, pad: int, sequences: Sequence[Sequence[int]]) -> tuple[Any, Any]:
     import torch
 
     width = max(len(ids) for ids in sequences)
-    ids = [[pad] * (width - len(row)) + row for row in sequences]
+    ids = [[pad] * (width - len(row)) + list(row) for row in sequences]
     mask = [[0] * (width - len(row)) + [1] * len(row) for row in sequences]
     return torch.tensor(ids, device=model.device), torch.tensor(mask, device=model.device)
 
 
-def _batches(order: list[int], size: int) -> list[list[int]]:
-    return [order[start : start + size] for start in range(0, len(order), size)]
+def _batches(items: Sequence[T], size: int) -> list[Sequence[T]]:
+    return [items[start : start + size] for start in range(0, len(items), size)]

@@ -21,6 +21,7 @@ from workbench.runs.checkpoints import mark_complete, rewind
 from workbench.runs.rollouts import check_rollouts
 from workbench.train.models import Trainee, load_trainee
 from workbench.train.record import Record
+from workbench.train.sampling import sample
 from workbench.train.stage import Job, Stage, Status
 from workbench.train.trl_adapter import TRLAdapter
 from workbench.types import Grade, Question, WorkbenchError
@@ -164,6 +165,12 @@ def make_trainer(config: GRPO, trainee: Trainee, adapter: TRLAdapter, out: Path,
 
         def create_model_card(self, *args: Any, **kwargs: Any) -> None:
             """A run's folder says what it holds."""
+
+        def _generate_single_turn(self, prompt_ids: list[list[int]], *args: Any, **kwargs: Any) -> Any:
+            """Completions and no log-probabilities; with Unsloth's model, whose forward pass is another, as TRL does it."""
+            if trainee.path != "plain":
+                return super()._generate_single_turn(prompt_ids, *args, **kwargs)
+            return sample(self, prompt_ids), None
 
     on_gpu = torch.cuda.is_available()
     responses, generated, micro = batches(config)

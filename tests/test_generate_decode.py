@@ -1,0 +1,210 @@
+"""Decoding with rows that leave and join, against transformers' `generate`, passes without a cache, and exact probabilities."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import pytest
+
+from tests.helpers.chi_square import chi_square, next_probabilities
+from workbench.bench import bench
+from workbench.generate import Sampling, hf, prompt_ids
+from workbench.generate.decode import decode, forwarding, plain_model, prefill, rest
+from workbench.generate.draw import drawing, inverse_cdf
+from workbench.types import WorkbenchError
+
+VOCABULARY = 12
+SMALL = {"vocab_size": VOCABULARY, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4, "pad_token_id": 0}
+ROTARY = {**SMALL, "intermediate_size": 32, "num_key_value_heads": 2}
+PROMPTS = [[5, 6, 7, 8, 9, 2, 3], [5, 6, 7, 8, 9, 3], [5, 6, 7, 8, 9, 2, 4], [7], [5, 6, 7, 8, 9, 2, 3], [8, 4, 1], [2, 2]]
+HOW = Sampling(max_new_tokens=9, greedy=True, batch_size=3)
+
+
+def random_model(family: str, **config: Any) -> Any:
+    """A model of two layers whose next token depends on all that went before."""
+    import torch
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        model = AutoModelForCausalLM.from_config(AutoConfig.for_model(family, **config))
+        for weight in model.parameters():
+            weight.data.normal_(std=0.4)
+    return model.eval()
+
+
+@pytest.fixture(scope="module")
+def qwen() -> Any:
+    return random_model("qwen2", **ROTARY)
+
+
+def without_cache(model: Any, prompt: Sequence[int], stops: Sequence[int], most: int) -> list[int]:
+    """The greedy completion by a whole forward pass for each token."""
+    import torch
+
+    said: list[int] = []
+    while len(said) < most and not (said and said[-1] in stops):
+        with torch.no_grad():
+            said.append(int(model(torch.tensor([[*prompt, *said]])).logits[0, -1].argmax()))
+    return said
+
+
+def greedy(model: Any, stops: Sequence[int], how: Sampling = HOW) -> list[list[int]]:
+    return [ids for ids, _ in hf.complete(model, 0, PROMPTS, stops, how)]
+
+
+@pytest.mark.parametrize("batch_size", [1, 3, 64])
+def test_greedy_answers_of_the_shipped_policy_are_those_of_generate(batch_size: int) -> None:
+    import torch
+
+    tiny = bench("tiny")
+    policy = tiny.load("sft")
+    questions = [*tiny.questions("test")[::90], *tiny.questions("ood")[::200], *tiny.questions("test", ["biography"])[::80]]
+    prompts = prompt_ids(policy.tokenizer, questions)
+    how = Sampling(max_new_tokens=60, greedy=True, batch_size=batch_size)
+    completions = [ids for ids, _ in policy.complete(prompts, policy.stop_ids, how)]
+    with torch.no_grad():
+        expected = hf.by_generate(
+            policy.model, 0, [tuple(ids) for ids in prompts], policy.stop_ids, replace(how, batch_size=64)
+        )
+    assert completions == expected
+    assert len(set(map(len, completions))) > 5  # rows did leave at different times
+
+
+@pytest.mark.parametrize(
+    ("family", "config"),
+    [
+        ("qwen2", ROTARY),
+        ("gpt2", {**SMALL, "n_positions": 32, "n_inner": 32}),  # learned positions
+        ("gpt_neox", {**SMALL, "intermediate_size": 32}),
+        (
+            "mpt",
+            {"vocab_size": VOCABULARY, "d_model": 16, "n_layers": 2, "n_heads": 4, "max_seq_len": 32},
+        ),  # takes no positions
+    ],
+)
+@pytest.mark.parametrize("stops", [[], [3], [3, 5, 8]])
+def test_greedy_answers_of_any_model_are_those_without_a_cache(family: str, config: dict[str, Any], stops: list[int]) -> None:
+    model = random_model(family, **config)
+    assert plain_model(model) is model
+    expected = [without_cache(model, prompt, stops, HOW.max_new_tokens) for prompt in PROMPTS]
+    assert greedy(model, stops) == expected
+    assert greedy(model, stops, replace(HOW, batch_size=1)) == expected
+    assert [hf.by_generate(model, 0, [tuple(prompt)], stops or [VOCABULARY], HOW)[0] for prompt in PROMPTS] == expected
+
+
+@pytest.mark.parametrize(
+    ("family", "config"),
+    [
+        ("mistral", {**ROTARY, "sliding_window": 3}),
+        ("gemma2", {**ROTARY, "head_dim": 8, "sliding_window": 3}),  # every second layer
+        ("bloom", SMALL),  # whose inputs are prepared in another way
+        ("mamba", {"vocab_size": VOCABULARY, "hidden_size": 16, "num_hidden_layers": 2, "state_size": 4, "pad_token_id": 0}),
+    ],
+)
+def test_models_whose_cache_cannot_be_taken_apart_are_left_to_generate(family: str, config: dict[str, Any]) -> None:
+    model = random_model(family, **config)
+    assert plain_model(model) is None
+    how = replace(HOW, batch_size=1) if family == "mamba" else HOW  # transformers' Mamba reads padding, too
+    assert greedy(model, [3, 5], how) == [without_cache(model, prompt, [3, 5], HOW.max_new_tokens) for prompt in PROMPTS]
+    drawn = Sampling(max_new_tokens=5, seed=4)
+    assert hf.complete(model, 0, PROMPTS, [3], drawn) == hf.complete(model, 0, PROMPTS, [3], drawn)
+
+
+def test_an_adapter_in_the_layers_is_part_of_the_model_and_other_adapters_are_left_to_generate() -> None:
+    from peft import LoraConfig, PromptTuningConfig, get_peft_model
+
+    lora = get_peft_model(random_model("qwen2", **ROTARY), LoraConfig(r=2, target_modules=["q_proj", "down_proj"])).eval()
+    before = greedy(lora, [3])
+    for name, weight in lora.named_parameters():
+        if "lora_B" in name:
+            weight.data.normal_()
+    after = greedy(lora, [3])
+    assert plain_model(lora) is lora.get_base_model() and after != before
+    assert after == greedy(lora.merge_and_unload(), [3])
+    tuned = get_peft_model(random_model("qwen2", **ROTARY), PromptTuningConfig(task_type="CAUSAL_LM", num_virtual_tokens=2))
+    assert plain_model(tuned) is None
+
+
+@pytest.mark.parametrize(("temperature", "top_p"), [(1.0, 1.0), (0.7, 1.0), (1.0, 0.8), (2.0, 0.9), (1.0, 0.01)])
+def test_samples_have_the_exact_distribution(qwen: Any, temperature: float, top_p: float) -> None:
+    """Pairs of tokens, in two groups whose samples share their prefill; the other prompts join and leave meanwhile."""
+    how = Sampling(max_new_tokens=2, temperature=temperature, top_p=top_p, seed=3, batch_size=100)
+    groups = [PROMPTS[0]] * 3000 + [PROMPTS[2]] * 3000
+    completions = [ids for ids, _ in hf.complete(qwen, 0, [*groups, *PROMPTS], [3], how)]
+    for prompt, said in ((PROMPTS[0], completions[:3000]), (PROMPTS[2], completions[3000:6000])):
+        exact: dict[tuple[int, ...], float] = {}
+        for first, p in next_probabilities(qwen, prompt, how).items():
+            after = {} if first == 3 else next_probabilities(qwen, [*prompt, first], how)
+            exact |= {(first, second): p * q for second, q in after.items()} or {(first,): p}
+        assert chi_square(Counter(map(tuple, said)), exact) < 4
+
+
+def test_what_is_drawn_depends_on_the_seed_alone(qwen: Any) -> None:
+    drawn = {
+        (seed, size): hf.complete(qwen, 0, PROMPTS * 3, [3], Sampling(max_new_tokens=8, seed=seed, batch_size=size))
+        for seed, size in product((1, 2), (1, 4, 256))
+    }
+    assert drawn[1, 1] == drawn[1, 4] == drawn[1, 256] != drawn[2, 1] == drawn[2, 4] == drawn[2, 256]
+
+
+@pytest.mark.parametrize("uniform", [0.0, 0.1, 0.49, 0.51, 0.9, 1 - 2**-53])
+def test_a_token_without_probability_is_never_drawn(uniform: float) -> None:
+    import torch
+
+    probabilities = torch.tensor([[0, 0.5, 0, 0.5, 0], [0, 0, 1, 0, 0], [0.1] * 5])  # the last sums to a half
+    numbers = torch.full((3, 1), uniform, dtype=torch.float64)
+    assert inverse_cdf(probabilities, numbers) == [1 if uniform < 0.5 else 3, 2, int(uniform * 5)]
+
+
+def test_the_last_number_below_one_leads_to_a_token_of_a_large_vocabulary() -> None:
+    """In single precision the probabilities of many tokens sum to something else than 1."""
+    import torch
+
+    probabilities = torch.softmax(torch.randn(20, 150_000, generator=torch.Generator().manual_seed(0)) * 3, dim=-1)
+    probabilities[:, -7:] = 0
+    ids = inverse_cdf(probabilities, torch.full((20, 1), 1 - 2**-53, dtype=torch.float64))
+    assert all(150_000 - 1000 < token < 150_000 - 7 for token in ids)
+
+
+def test_greedy_takes_the_most_probable_and_nan_is_refused() -> None:
+    import torch
+
+    logits = torch.tensor([[0.0, 2.0, 1.0], [3.0, float("-inf"), 1.0]])
+    assert drawing(Sampling(1, greedy=True))(logits, [0.9, 0.9]) == [1, 0]
+    with pytest.raises(WorkbenchError, match="are not numbers"):
+        drawing(Sampling(1))(logits * float("nan"), [0.5, 0.5])
+
+
+def test_beginnings_are_computed_once_where_that_saves_a_quarter(qwen: Any) -> None:
+    import torch
+
+    # Four prompts of 7 tokens, 28 in all. With 2 tokens apart: 5 for the one beginning and 4 × 2; with 1: 4 × 6 + 4 × 1.
+    alike = [(5, 6, 7, 8, 9, last, last + 1) for last in range(1, 5)]
+    assert rest(alike) == 2
+    assert rest([(n, 2, 3, 4) for n in range(5)]) == 4  # all in one pass
+    assert rest([(1, 2, 3)]) == 3
+    uneven = [*alike, (5, 6, 7, 8, 9, 3), (4, 6, 7, 8, 9, 3)]
+    with torch.no_grad():
+        logits, cache = prefill(forwarding(qwen, 0), qwen.config, uneven)
+        apart = [qwen(torch.tensor([prompt])).logits[0, -1] for prompt in uneven]
+    assert rest(uneven) < 6 and cache.get_seq_length() == 7
+    assert torch.allclose(logits, torch.stack(apart), atol=1e-5)
+
+
+def test_equal_prompts_go_through_the_model_once(qwen: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    shapes = []
+    forward = qwen.forward
+
+    def noting(input_ids: Any, **rest: Any) -> Any:
+        shapes.append(tuple(input_ids.shape))
+        return forward(input_ids=input_ids, **rest)
+
+    noting.__signature__ = __import__("inspect").signature(forward)  # type: ignore[attr-defined]
+    monkeypatch.setattr(qwen, "forward", noting)
+    decode(qwen, 0, [(5, 6, 7)] * 8 + [(4, 2)] * 8, [], Sampling(max_new_tokens=3, batch_size=16))
+    assert shapes == [(2, 3), (16, 1), (16, 1)]

@@ -1,0 +1,93 @@
+"""The rollouts of a TRL trainer by our engine: their distribution, how they line up, and what of its settings is honoured."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+import tests.helpers.grpo_run as run
+from tests.helpers.chi_square import chi_square, next_probabilities
+from tests.helpers.tiny_model import make_policy
+from workbench.generate import Sampling
+from workbench.train.grpo import make_trainer
+from workbench.train.models import load_trainee
+from workbench.train.record import Record
+from workbench.train.sampling import sampling
+from workbench.train.trl_adapter import TRLAdapter
+from workbench.types import WorkbenchError
+
+CONFIG = replace(run.CONFIG, temperature=0.9, top_p=0.6, max_new_tokens=3, micro_batch=None, generation_batch=None)
+
+
+@pytest.fixture(scope="module")
+def trainer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A trainer whose adapter is no identity."""
+    out = tmp_path_factory.mktemp("run")
+    trainee = load_trainee(str(make_policy(tmp_path_factory.mktemp("policy"))), lora_r=4, lora_alpha=8, seed=1)
+    for name, weight in trainee.model.named_parameters():
+        if "lora_B" in name:
+            weight.data.normal_(std=0.3)
+    with Record(out, "m", run.grade, steps=2, done=0, max_failed=0.9) as record:
+        yield make_trainer(CONFIG, trainee, TRLAdapter(record, run.QUESTIONS, trainee.tokenizer, 4), out, seed=1)
+
+
+def test_rollouts_have_the_distribution_of_the_model_in_training(trainer: Any) -> None:
+    import torch
+
+    trainer.model.train()
+    torch.manual_seed(1)
+    prompts = [[2, 70, 71, 72, 3]] * 2000 + [[2, 75, 3]] * 2000
+    completions, logprobs = trainer._generate_single_turn(prompts, None, {})
+    assert logprobs is None and trainer.model.training
+    how = Sampling(max_new_tokens=3, temperature=0.9, top_p=0.6)
+    for start in (0, 2000):
+        counts = Counter(ids[0] for ids in completions[start : start + 2000])
+        assert chi_square(counts, next_probabilities(trainer.model, prompts[start], how)) < 4
+    again, _ = trainer._generate_single_turn(prompts, None, {})
+    torch.manual_seed(1)
+    assert trainer._generate_single_turn(prompts, None, {})[0] == completions != again
+
+
+def test_rollouts_end_line_up_and_are_masked(trainer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a third of all tokens as end tokens: TRL's tensors hold each completion as far as its first one."""
+    import torch
+
+    sampled: list[list[int]] = []
+    single_turn = trainer._generate_single_turn
+
+    def noting(*args: Any) -> Any:
+        completions, logprobs = single_turn(*args)
+        sampled.extend(completions)
+        return completions, logprobs
+
+    ends = set(range(0, 300, 3))
+    monkeypatch.setitem(trainer.generation_kwargs, "eos_token_id", sorted(ends))
+    monkeypatch.setattr(trainer, "_generate_single_turn", noting)
+    trainer.model.train()
+    torch.manual_seed(2)
+    batch = trainer._generate_and_score_completions(next(iter(trainer.get_train_dataloader())))
+    assert len(sampled) == 16 and len(set(map(len, sampled))) > 1
+    for ids, row, mask in zip(sampled, batch["completion_ids"].tolist(), batch["completion_mask"].tolist(), strict=True):
+        assert row[: len(ids)] == ids and mask == [1] * len(ids) + [0] * (len(row) - len(ids))
+        assert not ends & set(ids[:-1]) and (len(ids) == 3 or ids[-1] in ends)
+    assert all(len({tuple(row) for row in batch["prompt_ids"][at : at + 4].tolist()}) == 1 for at in range(0, 16, 4))
+
+
+def test_settings_are_honoured_or_refused(trainer: Any) -> None:
+    settings = trainer.generation_kwargs
+    expected = Sampling(max_new_tokens=3, temperature=0.9, top_p=0.6, seed=5, batch_size=7)
+    assert sampling(settings, seed=5, batch_size=7) == expected
+    assert sampling({**settings, "do_sample": False}, seed=5, batch_size=7) == replace(expected, greedy=True)
+    for name, value in {
+        "top_k": 5,
+        "min_p": 0.1,
+        "repetition_penalty": 1.1,
+        "cache_implementation": "static",
+        "num_beams": 2,
+    }.items():
+        with pytest.raises(WorkbenchError, match=f"cannot be sampled with {name}={value}"):
+            sampling({**settings, name: value}, seed=5, batch_size=7)

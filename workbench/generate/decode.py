@@ -1,0 +1,215 @@
+"""Decoding by a model's forward pass: rows that end leave the batch, the next take their places, and what several prompts
+begin with is computed once.
+
+Rows of the cache are aligned at their last tokens; where a row is shorter than the longest, its first columns are masked.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from workbench.generate import Sampling
+from workbench.generate.draw import drawing
+
+FREE = 0.5  # share of the batch that is free when the next prompts are begun
+ENDED = 0.125  # share of the rows that have ended when they are taken out, for which the cache is copied
+SAVED = 0.25  # share of the prompts' tokens that a second forward pass has to save
+
+Prompt = tuple[int, ...]
+Forward = Callable[[Sequence[Sequence[int]], Sequence[int], Any], Any]  # new ids, lengths with them, cache -> last logits_BV
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Completions under way, side by side. The lists have an entry for each row."""
+
+    numbers: list[int]  # of the prompt that the row completes
+    uniforms: list[Iterator[float]]  # the random numbers that its tokens are drawn by
+    lengths: list[int]  # tokens in the cache
+    tokens: list[int]  # drawn last, not in the cache yet
+    cache: Any  # a `DynamicCache`: keys and values [rows, heads, columns, size] of every layer
+
+
+def plain_model(model: Any) -> Any:
+    """The model that `decode` takes, with the LoRA adapter that may sit in its layers; None for what it cannot run.
+
+    It runs full attention whose inputs are prepared as usual. Sliding windows, recurrent layers, prompt tuning and models with
+    a cache of their own are left to transformers' `generate`.
+    """
+    from transformers import DynamicCache, GenerationMixin
+    from transformers.cache_utils import DynamicLayer
+
+    if adapter := getattr(model, "active_peft_config", None):
+        if adapter.peft_type != "LORA" or getattr(adapter, "alora_invocation_tokens", None):
+            return None
+        model = model.get_base_model()
+    usual = type(model).prepare_inputs_for_generation is GenerationMixin.prepare_inputs_for_generation
+    if not usual or not model._supports_default_dynamic_cache() or model._is_stateful or model.config.is_encoder_decoder:
+        return None
+    return model if all(type(layer) is DynamicLayer for layer in DynamicCache(config=model.config).layers) else None
+
+
+def decode(model: Any, pad: int, prompts: Sequence[Prompt], stop_ids: Sequence[int], how: Sampling) -> list[list[int]]:
+    """A completion for each prompt, its end token included; prompts are begun in their order, `how.batch_size` at once.
+
+    A completion has random numbers of its own, from torch's generator of the CPU: what is drawn for it does not depend on
+    what is computed beside it, but for rounding.
+    """
+    return _Decoding(model, pad, prompts, stop_ids, how).run()
+
+
+class _Decoding:
+    def __init__(self, model: Any, pad: int, prompts: Sequence[Prompt], stop_ids: Sequence[int], how: Sampling) -> None:
+        self.forward, self.config, self.draw = forwarding(model, pad), model.config, drawing(how)
+        self.prompts, self.stops, self.how = prompts, frozenset(stop_ids), how
+        self.completions: list[list[int]] = [[] for _ in prompts]
+
+    def run(self) -> list[list[int]]:
+        waiting, size = deque(range(len(self.prompts))), self.how.batch_size
+        rows: Rows | None = None
+        while waiting or rows:
+            free = size - (len(rows.numbers) if rows else 0)
+            if waiting and free >= FREE * size:
+                rows = joined(rows, self._begun([waiting.popleft() for _ in range(min(free, len(waiting)))]))
+            elif rows:
+                rows = self._stepped(rows)
+        return self.completions
+
+    def _begun(self, numbers: list[int]) -> Rows | None:
+        """Rows with their first tokens; equal prompts go through the model once."""
+        import torch
+
+        prompts = [self.prompts[number] for number in numbers]
+        places = {prompt: place for place, prompt in enumerate(dict.fromkeys(prompts))}
+        index = [places[prompt] for prompt in prompts]
+        logits_BV, cache = prefill(self.forward, self.config, list(places))
+        drawn_BT = torch.rand(len(numbers), self.how.max_new_tokens, dtype=torch.float64)
+        rows = Rows(numbers, [iter(row) for row in drawn_BT.tolist()], [len(prompt) for prompt in prompts], [], cache)
+        return self._going(replace(rows, tokens=self._drawn(rows, logits_BV[index])), index)
+
+    def _stepped(self, rows: Rows) -> Rows | None:
+        """Rows with one more token each."""
+        lengths = [length + 1 for length in rows.lengths]
+        logits_BV = self.forward([[token] for token in rows.tokens], lengths, rows.cache)
+        return self._going(replace(rows, lengths=lengths, tokens=self._drawn(rows, logits_BV)))
+
+    def _drawn(self, rows: Rows, logits_BV: Any) -> list[int]:
+        """A token for every row, added to its completion unless that has ended."""
+        tokens = self.draw(logits_BV, [next(uniforms, 0.0) for uniforms in rows.uniforms])
+        for number, token in zip(rows.numbers, tokens, strict=True):
+            if not self._ended(number):
+                self.completions[number].append(token)
+        return tokens
+
+    def _ended(self, number: int) -> bool:
+        said = self.completions[number]
+        return len(said) == self.how.max_new_tokens or (bool(said) and said[-1] in self.stops)
+
+    def _going(self, rows: Rows, index: Sequence[int] | None = None) -> Rows | None:
+        """The rows that have not ended; all while few have. `index` is where in the cache they are, if not in order."""
+        places = [place for place, number in enumerate(rows.numbers) if not self._ended(number)]
+        if not places:
+            return None
+        if index is None and len(places) > (1 - ENDED) * len(rows.numbers):
+            return rows
+        return chosen(rows, places, places if index is None else [index[place] for place in places])
+
+
+def forwarding(model: Any, pad: int) -> Forward:
+    """The model as a function of each row's new ids, the lengths that the rows then have, and the cache, which it extends.
+
+    Rows of new ids that are shorter than the others are padded on the left, which is right for an empty cache alone.
+    """
+    import torch
+
+    known = inspect.signature(model.forward).parameters
+    last = {"logits_to_keep": 1} if "logits_to_keep" in known else {}
+
+    def forward(ids: Sequence[Sequence[int]], lengths: Sequence[int], cache: Any) -> Any:
+        new = max(map(len, ids))
+        width = cache.get_seq_length() + new
+        ids_BN = torch.tensor([[pad] * (new - len(row)) + list(row) for row in ids], device=model.device)
+        columns_1L = torch.arange(width, device=model.device)[None]
+        padding_B1 = width - torch.tensor(lengths, device=model.device)[:, None]
+        inputs = {"attention_mask": (columns_1L >= padding_B1).long() if min(lengths) < width else None}
+        if "position_ids" in known:
+            inputs["position_ids"] = (columns_1L[:, -new:] - padding_B1).clamp(min=0)
+        return model(input_ids=ids_BN, past_key_values=cache, use_cache=True, **inputs, **last).logits[:, -1]
+
+    return forward
+
+
+def prefill(forward: Forward, config: Any, prompts: Sequence[Prompt]) -> tuple[Any, Any]:
+    """The logits after each of these different prompts, and a cache with a row for each.
+
+    Where prompts begin alike, the beginnings go through the model first, each once, and then the rest of every prompt.
+    """
+    from transformers import DynamicCache
+
+    cache = DynamicCache(config=config)
+    tail = rest(prompts)
+    if tail < min(map(len, prompts)):
+        heads = {prompt[:-tail]: None for prompt in prompts}
+        places = {head: place for place, head in enumerate(heads)}
+        forward(list(heads), [len(head) for head in heads], cache)
+        move(cache, [places[prompt[:-tail]] for prompt in prompts], max(map(len, heads)))
+        return forward([prompt[-tail:] for prompt in prompts], [len(prompt) for prompt in prompts], cache), cache
+    return forward(prompts, [len(prompt) for prompt in prompts], cache), cache
+
+
+def rest(prompts: Sequence[Prompt]) -> int:
+    """How many last tokens of every prompt to compute apart from what comes before, so that fewest tokens are computed.
+
+    As many as the longest prompt has, if a second forward pass would not save enough.
+    """
+    widest, narrowest = max(map(len, prompts)), min(map(len, prompts))
+    lengths = [n for n in range(1, narrowest) if n <= 16 or not n & (n - 1)]
+
+    def computed(tail: int) -> int:
+        return len({prompt[:-tail] for prompt in prompts}) * (widest - tail) + len(prompts) * tail
+
+    best = min(lengths, key=computed, default=widest)
+    return best if best < narrowest and computed(best) <= (1 - SAVED) * widest * len(prompts) else widest
+
+
+def chosen(rows: Rows, places: Sequence[int], index: Sequence[int]) -> Rows:
+    """The rows at these places, whose keys and values are at `index` of the cache."""
+    lengths = [rows.lengths[place] for place in places]
+    move(rows.cache, index, max(lengths))
+    return Rows(
+        [rows.numbers[place] for place in places], [rows.uniforms[place] for place in places], lengths,
+        [rows.tokens[place] for place in places], rows.cache,
+    )  # fmt: skip
+
+
+def move(cache: Any, index: Sequence[int], width: int) -> None:
+    """Make row `index[n]` the cache's row n, and keep the last `width` columns."""
+    import torch
+
+    for layer in cache.layers:
+        index_B = torch.tensor(index, device=layer.keys.device)
+        layer.keys = layer.keys[:, :, -width:].index_select(0, index_B)
+        layer.values = layer.values[:, :, -width:].index_select(0, index_B)
+
+
+def joined(rows: Rows | None, more: Rows | None) -> Rows | None:
+    """Both rows side by side, in the cache of the first."""
+    if rows is None or more is None:
+        return rows or more
+    import torch
+
+    width = max(rows.lengths + more.lengths)
+
+    def stacked(a: Any, b: Any) -> Any:
+        return torch.cat([torch.nn.functional.pad(x, (0, 0, width - x.shape[2], 0)) for x in (a, b)])  # below 0 it crops
+
+    for layer, added in zip(rows.cache.layers, more.cache.layers, strict=True):
+        layer.keys, layer.values = stacked(layer.keys, added.keys), stacked(layer.values, added.values)
+    return Rows(
+        rows.numbers + more.numbers, rows.uniforms + more.uniforms, rows.lengths + more.lengths,
+        rows.tokens + more.tokens, rows.cache,
+    )  # fmt: skip
