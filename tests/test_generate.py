@@ -117,6 +117,11 @@ def test_several_greedy_samples_are_refused(policy: Policy) -> None:
         generate(policy, QUESTIONS, max_new_tokens=4, samples=2, greedy=True)
 
 
+def test_responses_without_a_token_are_refused(policy: Policy) -> None:
+    with pytest.raises(WorkbenchError, match="max_new_tokens is 0: it must be at least 1"):
+        generate(policy, QUESTIONS, max_new_tokens=0)
+
+
 @pytest.mark.parametrize("name", ["./missing", "missing", "a/b/c", "a b/c", "a/"])
 def test_missing_policy_is_refused(name: str) -> None:
     with pytest.raises(WorkbenchError, match=f"no policy folder '{name}'"):

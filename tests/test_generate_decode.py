@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,6 +23,12 @@ SMALL = {"vocab_size": VOCABULARY, "hidden_size": 16, "num_hidden_layers": 2, "n
 ROTARY = {**SMALL, "intermediate_size": 32, "num_key_value_heads": 2}
 PROMPTS = [[5, 6, 7, 8, 9, 2, 3], [5, 6, 7, 8, 9, 3], [5, 6, 7, 8, 9, 2, 4], [7], [5, 6, 7, 8, 9, 2, 3], [8, 4, 1], [2, 2]]
 HOW = Sampling(max_new_tokens=9, greedy=True, batch_size=3)
+
+
+@pytest.fixture(autouse=True)
+def passes_cost_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that beginnings are shared however little it saves."""
+    monkeypatch.setattr("workbench.generate.decode.PASS", 1)
 
 
 def random_model(family: str, **config: Any) -> Any:
@@ -68,9 +75,7 @@ def test_greedy_answers_of_the_shipped_policy_are_those_of_generate(batch_size: 
     how = Sampling(max_new_tokens=60, greedy=True, batch_size=batch_size)
     completions = [ids for ids, _ in policy.complete(prompts, policy.stop_ids, how)]
     with torch.no_grad():
-        expected = hf.by_generate(
-            policy.model, 0, [tuple(ids) for ids in prompts], policy.stop_ids, replace(how, batch_size=64)
-        )
+        expected = hf.by_generate(policy.model, 0, list(map(tuple, prompts)), policy.stop_ids, how, 64)
     assert completions == expected
     assert len(set(map(len, completions))) > 5  # rows did leave at different times
 
@@ -94,7 +99,19 @@ def test_greedy_answers_of_any_model_are_those_without_a_cache(family: str, conf
     expected = [without_cache(model, prompt, stops, HOW.max_new_tokens) for prompt in PROMPTS]
     assert greedy(model, stops) == expected
     assert greedy(model, stops, replace(HOW, batch_size=1)) == expected
-    assert [hf.by_generate(model, 0, [tuple(prompt)], stops or [VOCABULARY], HOW)[0] for prompt in PROMPTS] == expected
+    assert [hf.by_generate(model, 0, [tuple(prompt)], stops or [VOCABULARY], HOW, 1)[0] for prompt in PROMPTS] == expected
+
+
+def test_rows_that_ended_and_are_still_there_go_no_further() -> None:
+    """The model has positions for the longest answer and not one more; with this seed, a row outstays its group."""
+    how = Sampling(max_new_tokens=9, seed=1, batch_size=16)
+    model = random_model("gpt2", **SMALL, n_positions=7 + how.max_new_tokens - 1, n_inner=32)
+    for weight in model.parameters():
+        weight.data.mul_(0.3)  # so that answers have many lengths
+    rng = random.Random(0)
+    prompts = [[rng.randrange(1, VOCABULARY) for _ in range(7)] for _ in range(150)]
+    completions = [ids for ids, _ in hf.complete(model, 0, prompts, [3], how)]
+    assert set(map(len, completions)) == set(range(1, 10))
 
 
 @pytest.mark.parametrize(
@@ -139,8 +156,11 @@ def test_samples_have_the_exact_distribution(qwen: Any, temperature: float, top_
     for prompt, said in ((PROMPTS[0], completions[:3000]), (PROMPTS[2], completions[3000:6000])):
         exact: dict[tuple[int, ...], float] = {}
         for first, p in next_probabilities(qwen, prompt, how).items():
-            after = {} if first == 3 else next_probabilities(qwen, [*prompt, first], how)
-            exact |= {(first, second): p * q for second, q in after.items()} or {(first,): p}
+            if first == 3:  # the end token
+                exact[first,] = p
+            else:
+                after = next_probabilities(qwen, [*prompt, first], how)
+                exact |= {(first, second): p * q for second, q in after.items()}
         assert chi_square(Counter(map(tuple, said)), exact) < 4
 
 
@@ -180,19 +200,23 @@ def test_greedy_takes_the_most_probable_and_nan_is_refused() -> None:
         drawing(Sampling(1))(logits * float("nan"), [0.5, 0.5])
 
 
-def test_beginnings_are_computed_once_where_that_saves_a_quarter(qwen: Any) -> None:
+def test_beginnings_are_computed_once_where_that_saves_the_time_of_a_pass(qwen: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     import torch
 
-    # Four prompts of 7 tokens, 28 in all. With 2 tokens apart: 5 for the one beginning and 4 × 2; with 1: 4 × 6 + 4 × 1.
+    # Four prompts of 7 tokens, 28 in all. The last 2 apart: 5 for the one beginning and 4 × 2; the last one: 4 × 6 + 4 × 1.
     alike = [(5, 6, 7, 8, 9, last, last + 1) for last in range(1, 5)]
     assert rest(alike) == 2
-    assert rest([(n, 2, 3, 4) for n in range(5)]) == 4  # all in one pass
-    assert rest([(1, 2, 3)]) == 3
+    monkeypatch.setattr("workbench.generate.decode.PASS", 28 - 13)
+    assert rest(alike) == 2
+    monkeypatch.setattr("workbench.generate.decode.PASS", 28 - 12)
+    assert rest(alike) == 0
+    monkeypatch.setattr("workbench.generate.decode.PASS", 1)
+    assert rest([(n, 2, 3, 4) for n in range(5)]) == rest([(1, 2, 3)]) == rest([(1,), (2,)]) == 0
     uneven = [*alike, (5, 6, 7, 8, 9, 3), (4, 6, 7, 8, 9, 3)]
     with torch.no_grad():
         logits, cache = prefill(forwarding(qwen, 0), qwen.config, uneven)
         apart = [qwen(torch.tensor([prompt])).logits[0, -1] for prompt in uneven]
-    assert rest(uneven) < 6 and cache.get_seq_length() == 7
+    assert rest(uneven) > 0 and cache.get_seq_length() == 7
     assert torch.allclose(logits, torch.stack(apart), atol=1e-5)
 
 
@@ -206,5 +230,5 @@ def test_equal_prompts_go_through_the_model_once(qwen: Any, monkeypatch: pytest.
 
     noting.__signature__ = __import__("inspect").signature(forward)  # type: ignore[attr-defined]
     monkeypatch.setattr(qwen, "forward", noting)
-    decode(qwen, 0, [(5, 6, 7)] * 8 + [(4, 2)] * 8, [], Sampling(max_new_tokens=3, batch_size=16))
+    decode(qwen, 0, [(5, 6, 7)] * 8 + [(4, 2)] * 8, [], Sampling(max_new_tokens=3), 16)
     assert shapes == [(2, 3), (16, 1), (16, 1)]

@@ -18,7 +18,10 @@ Completion = tuple[list[int], tuple[float, ...]]  # sampled ids, the end token i
 
 @dataclass(frozen=True)
 class Sampling:
-    """How responses are drawn. `logprobs` asks for each sampled token's log-probability under the policy at temperature 1."""
+    """How responses are drawn. `logprobs` asks for each sampled token's log-probability under the policy at temperature 1.
+
+    `batch_size` is how many are computed at once, by default as many as suit the model.
+    """
 
     max_new_tokens: int
     samples: int = 1
@@ -26,7 +29,7 @@ class Sampling:
     temperature: float = 1.0
     top_p: float = 1.0
     seed: int = 0
-    batch_size: int = 256
+    batch_size: int | None = None
     logprobs: bool = False
 
 

@@ -15,9 +15,9 @@ from typing import Any
 from workbench.generate import Sampling
 from workbench.generate.draw import drawing
 
-FREE = 0.5  # share of the batch that is free when the next prompts are begun
+FREE = 0.25  # share of the batch that is free when the next prompts are begun
 ENDED = 0.125  # share of the rows that have ended when they are taken out, for which the cache is copied
-SAVED = 0.25  # share of the prompts' tokens that a second forward pass has to save
+PASS = 256  # tokens that are computed in about the time that a forward pass takes however few they are
 
 Prompt = tuple[int, ...]
 Forward = Callable[[Sequence[Sequence[int]], Sequence[int], Any], Any]  # new ids, lengths with them, cache -> last logits_BV
@@ -53,13 +53,15 @@ def plain_model(model: Any) -> Any:
     return model if all(type(layer) is DynamicLayer for layer in DynamicCache(config=model.config).layers) else None
 
 
-def decode(model: Any, pad: int, prompts: Sequence[Prompt], stop_ids: Sequence[int], how: Sampling) -> list[list[int]]:
-    """A completion for each prompt, its end token included; prompts are begun in their order, `how.batch_size` at once.
+def decode(
+    model: Any, pad: int, prompts: Sequence[Prompt], stop_ids: Sequence[int], how: Sampling, size: int
+) -> list[list[int]]:
+    """A completion for each prompt, its end token included; prompts are begun in their order, `size` are under way at once.
 
     A completion has random numbers of its own, from torch's generator of the CPU: what is drawn for it does not depend on
     what is computed beside it, but for rounding.
     """
-    return _Decoding(model, pad, prompts, stop_ids, how).run()
+    return _Decoding(model, pad, prompts, stop_ids, how).run(size)
 
 
 class _Decoding:
@@ -68,8 +70,8 @@ class _Decoding:
         self.prompts, self.stops, self.how = prompts, frozenset(stop_ids), how
         self.completions: list[list[int]] = [[] for _ in prompts]
 
-    def run(self) -> list[list[int]]:
-        waiting, size = deque(range(len(self.prompts))), self.how.batch_size
+    def run(self, size: int) -> list[list[int]]:
+        waiting = deque(range(len(self.prompts)))
         rows: Rows | None = None
         while waiting or rows:
             free = size - (len(rows.numbers) if rows else 0)
@@ -92,8 +94,8 @@ class _Decoding:
         return self._going(replace(rows, tokens=self._drawn(rows, logits_BV[index])), index)
 
     def _stepped(self, rows: Rows) -> Rows | None:
-        """Rows with one more token each."""
-        lengths = [length + 1 for length in rows.lengths]
+        """Rows with one more token each; one that has ended stays as long as it is, for there may be no position after it."""
+        lengths = [length + (not self._ended(n)) for n, length in zip(rows.numbers, rows.lengths, strict=True)]
         logits_BV = self.forward([[token] for token in rows.tokens], lengths, rows.cache)
         return self._going(replace(rows, lengths=lengths, tokens=self._drawn(rows, logits_BV)))
 
@@ -146,34 +148,32 @@ def forwarding(model: Any, pad: int) -> Forward:
 def prefill(forward: Forward, config: Any, prompts: Sequence[Prompt]) -> tuple[Any, Any]:
     """The logits after each of these different prompts, and a cache with a row for each.
 
-    Where prompts begin alike, the beginnings go through the model first, each once, and then the rest of every prompt.
+    Where many prompts begin alike, the beginnings are computed first, each once, and then the rest of every prompt.
     """
     from transformers import DynamicCache
 
-    cache = DynamicCache(config=config)
-    tail = rest(prompts)
-    if tail < min(map(len, prompts)):
-        heads = {prompt[:-tail]: None for prompt in prompts}
-        places = {head: place for place, head in enumerate(heads)}
-        forward(list(heads), [len(head) for head in heads], cache)
-        move(cache, [places[prompt[:-tail]] for prompt in prompts], max(map(len, heads)))
-        return forward([prompt[-tail:] for prompt in prompts], [len(prompt) for prompt in prompts], cache), cache
-    return forward(prompts, [len(prompt) for prompt in prompts], cache), cache
+    lengths = [len(prompt) for prompt in prompts]
+    if not (tail := rest(prompts)):
+        return forward(prompts, lengths, cache := DynamicCache(config=config)), cache
+    heads = {prompt[:-tail]: None for prompt in prompts}
+    places = {head: place for place, head in enumerate(heads)}
+    _, cache = prefill(forward, config, list(heads))
+    move(cache, [places[prompt[:-tail]] for prompt in prompts], max(lengths) - tail)
+    return forward([prompt[-tail:] for prompt in prompts], lengths, cache), cache
 
 
 def rest(prompts: Sequence[Prompt]) -> int:
     """How many last tokens of every prompt to compute apart from what comes before, so that fewest tokens are computed.
 
-    As many as the longest prompt has, if a second forward pass would not save enough.
+    0 where that would not save the time of another pass.
     """
     widest, narrowest = max(map(len, prompts)), min(map(len, prompts))
-    lengths = [n for n in range(1, narrowest) if n <= 16 or not n & (n - 1)]
 
     def computed(tail: int) -> int:
         return len({prompt[:-tail] for prompt in prompts}) * (widest - tail) + len(prompts) * tail
 
-    best = min(lengths, key=computed, default=widest)
-    return best if best < narrowest and computed(best) <= (1 - SAVED) * widest * len(prompts) else widest
+    best = min((n for n in range(1, narrowest) if n <= 16 or n % 16 == 0), key=computed, default=0)
+    return best if best and widest * len(prompts) - computed(best) >= PASS else 0
 
 
 def chosen(rows: Rows, places: Sequence[int], index: Sequence[int]) -> Rows:

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from workbench.generate import Completion, Sampling
 from workbench.generate.decode import Prompt, decode, plain_model
 
+ROWS, ROWS_OF_SMALL, SMALL = 256, 512, 20_000_000  # responses at once, and of a model with fewer parameters
 SCORED = 16  # rows whose logits are held at once: rows × tokens × vocabulary
 
 T = TypeVar("T")
@@ -28,7 +29,8 @@ def complete(model: Any, pad: int, prompts: list[list[int]], stop_ids: Sequence[
         torch.manual_seed(how.seed)
         plain = plain_model(model)
         engine = by_generate if plain is None else decode
-        completions = engine(model if plain is None else plain, pad, sorted_prompts, stop_ids, how)
+        size = how.batch_size or (ROWS_OF_SMALL if sum(p.numel() for p in model.parameters()) < SMALL else ROWS)
+        completions = engine(model if plain is None else plain, pad, sorted_prompts, stop_ids, how, size)
         sampled = dict(zip(order, completions, strict=True))
         for batch in _batches(order, SCORED) if how.logprobs else ():
             pairs = [(prompts[index], sampled[index]) for index in batch]
@@ -49,7 +51,9 @@ def token_logprobs(model: Any, pad: int, pairs: Sequence[tuple[list[int], list[i
     return [tuple(row[len(row) - len(ids) :].tolist()) for row, (_, ids) in zip(sampled_BT, pairs, strict=True)]
 
 
-def by_generate(model: Any, pad: int, prompts: Sequence[Prompt], stop_ids: Sequence[int], how: Sampling) -> list[list[int]]:
+def by_generate(
+    model: Any, pad: int, prompts: Sequence[Prompt], stop_ids: Sequence[int], how: Sampling, size: int
+) -> list[list[int]]:
     """As `decode`, by transformers' `generate`, which any model has: each batch waits for its longest completion."""
     from transformers import GenerationConfig
 
@@ -61,7 +65,7 @@ def by_generate(model: Any, pad: int, prompts: Sequence[Prompt], stop_ids: Seque
         eos_token_id=list(stop_ids), pad_token_id=pad, **settings,
     )  # fmt: skip
     completions: list[list[int]] = []
-    for batch in _batches(prompts, how.batch_size):
+    for batch in _batches(prompts, size):
         input_ids_BT, mask_BT = _left_pad(model, pad, batch)
         output_BT = model.generate(input_ids=input_ids_BT, attention_mask=mask_BT, generation_config=config)
         completions += [_until_stop(row, stop_ids) for row in output_BT[:, input_ids_BT.shape[1] :].tolist()]
