@@ -94,8 +94,8 @@ class _Decoding:
         return self._going(replace(rows, tokens=self._drawn(rows, logits_BV[index])), index)
 
     def _stepped(self, rows: Rows) -> Rows | None:
-        """Rows with one more token each."""
-        lengths = [length + 1 for length in rows.lengths]
+        """Rows with one more token each; one that has ended stays as long as it is, for there may be no position after it."""
+        lengths = [length + (not self._ended(n)) for n, length in zip(rows.numbers, rows.lengths, strict=True)]
         logits_BV = self.forward([[token] for token in rows.tokens], lengths, rows.cache)
         return self._going(replace(rows, lengths=lengths, tokens=self._drawn(rows, logits_BV)))
 
