@@ -190,6 +190,8 @@ def move(cache: Any, index: Sequence[int], width: int) -> None:
     """Make row `index[n]` the cache's row n, and keep the last `width` columns."""
     import torch
 
+    if list(index) == list(range(len(cache.layers[0].keys))) and width == cache.get_seq_length():
+        return  # as it is
     for layer in cache.layers:
         index_B = torch.tensor(index, device=layer.keys.device)
         layer.keys = layer.keys[:, :, -width:].index_select(0, index_B)
@@ -200,12 +202,13 @@ def joined(rows: Rows | None, more: Rows | None) -> Rows | None:
     """Both rows side by side, in the cache of the first."""
     if rows is None or more is None:
         return rows or more
-    import torch
-
     width = max(rows.lengths + more.lengths)
 
-    def stacked(a: Any, b: Any) -> Any:
-        return torch.cat([torch.nn.functional.pad(x, (0, 0, width - x.shape[2], 0)) for x in (a, b)])  # below 0 it crops
+    def stacked(*parts: Any) -> Any:
+        whole = parts[0].new_zeros(sum(map(len, parts)), parts[0].shape[1], width, parts[0].shape[3])
+        for place, part in zip((whole[: len(parts[0])], whole[len(parts[0]) :]), parts, strict=True):
+            place[:, :, -part.shape[2] :] = part[:, :, -width:]
+        return whole
 
     for layer, added in zip(rows.cache.layers, more.cache.layers, strict=True):
         layer.keys, layer.values = stacked(layer.keys, added.keys), stacked(layer.values, added.values)
