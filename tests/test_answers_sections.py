@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from workbench.answers import (
@@ -120,6 +120,8 @@ def test_an_outlined_answer_is_what_follows_its_mark(text: str, answer: str | No
     assert final_answer(text) == answer
 
 
+@example("<think></think>\\boxed{", "<answer>")
+@example("<answer>a</answer><think>b</think>c", "")
 @given(PIECES, st.sampled_from(["", "<think>\n", "<answer>", "[Outline]"]))
 def test_the_final_answer_stands_in_the_answer_and_the_answer_outside_the_thinking(text: str, prefill: str) -> None:
     said = answer_text(text, prefill)

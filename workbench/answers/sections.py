@@ -43,11 +43,15 @@ def section_at(found: Sequence[Section], position: int) -> str | None:
 def answer_sections(text: str, prefill: str = "") -> tuple[str, ...]:
     """Which sections make the answer: "answer" where `[Answer]` or an answer tag says so, else everything but the thinking.
 
+    What says so has to stand after the thinking: an answer that was thought about again is not the last word *(ours)*.
     A box alone does not say so: the sentence around it is part of the answer. A tag inside the thinking says nothing; one that
     opens an empty answer does.
     """
-    marked = any(state == "answer" for state, *_ in _pieces(text, prefill)[0])
-    return ("answer",) if marked else ("answer", "body")
+    return (
+        ("answer",)
+        if any(state == "answer" for state, *_ in _after_thinking(_pieces(text, prefill)[0]))
+        else ("answer", "body")
+    )
 
 
 def answer_text(text: str, prefill: str = "") -> str:
@@ -79,8 +83,7 @@ def final_answer(text: str, require_box: bool = False, prefill: str = "") -> str
     pieces, state = _pieces(text, prefill)
     if state == "think":
         return None
-    last = max((number for number, (found, *_) in enumerate(pieces) if found == "think"), default=-1)
-    said = [piece for piece in pieces[last + 1 :] if piece[0] != _PLAN]
+    said = [piece for piece in _after_thinking(pieces) if piece[0] != _PLAN]
     box = next((box for _, start, end in reversed(said) if (box := _last_box(text[start:end])) is not None), None)
     if box is not None or require_box:
         return (box or "").strip() or None
@@ -135,6 +138,11 @@ def _pieces(text: str, prefill: str) -> tuple[list[Section], str]:
             _claim(pieces, marker["tag"].lower())
         state, start = _after(state, marker), marker.end()
     return [*pieces, (state, start, len(text))], state
+
+
+def _after_thinking(pieces: Sequence[Section]) -> Sequence[Section]:
+    last = max((number for number, (state, *_) in enumerate(pieces) if state == "think"), default=-1)
+    return pieces[last + 1 :]
 
 
 def _after(state: str, marker: re.Match[str]) -> str:
