@@ -31,6 +31,7 @@ from typing import Any
 
 from workbench.bench import bench
 from workbench.generate import Policy, Sampling, generate, prompt_ids
+from workbench.generate.hf import by_generate
 from workbench.recipes import METHODS
 from workbench.recipes.method import training_questions
 from workbench.recipes.truthrl import METHOD as TRUTHRL
@@ -63,22 +64,8 @@ def compared(found: dict[str, list[float]], digits: int = 0) -> dict[str, Any]:
 
 def hf_generate(policy: Policy, prompts: Sequence[list[int]], how: Sampling) -> int:
     """The plain way: transformers' `generate` on batches of 256, padded on the left. Returns how many tokens it made."""
-    import torch
-
-    settings = {"do_sample": False} if how.greedy else {"do_sample": True, "top_k": 0, "temperature": 1.0, "top_p": 1.0}
-    ordered, tokens, pad = sorted(prompts, key=len, reverse=True), 0, policy.tokenizer.pad_token_id
-    for start in range(0, len(ordered), 256):
-        batch = ordered[start : start + 256]
-        width = len(batch[0])
-        ids = torch.tensor([[pad] * (width - len(row)) + row for row in batch])
-        mask = torch.tensor([[0] * (width - len(row)) + [1] * len(row) for row in batch])
-        made = policy.model.generate(
-            input_ids=ids, attention_mask=mask, max_new_tokens=how.max_new_tokens, pad_token_id=pad,
-            eos_token_id=list(policy.stop_ids), **settings,
-        )[:, width:]  # fmt: skip
-        ended = torch.isin(made, torch.tensor(policy.stop_ids)).int()
-        tokens += int((ended.cumsum(1) - ended == 0).sum())  # as far as the first end token
-    return tokens
+    ordered, pad = sorted(map(tuple, prompts), key=len, reverse=True), policy.tokenizer.pad_token_id
+    return sum(map(len, by_generate(policy.model, pad, ordered, policy.stop_ids, how, 256)))
 
 
 def engine(policy: Policy, prompts: Sequence[list[int]], how: Sampling) -> int:

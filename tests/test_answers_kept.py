@@ -34,6 +34,22 @@ def test_what_is_kept_is_bounded():
     assert read.count("first") == 2  # the oldest had to go
 
 
+def test_long_texts_in_any_place_are_not_kept():
+    read = []
+
+    @kept
+    def count(text: str, gold: tuple[str, ...] = (), prefill: str = "") -> int:
+        read.append(text)
+        return len(gold)
+
+    half = "a" * (LONGEST // 2)
+    for _ in range(2):
+        count("one", (half, half))
+        count("two", prefill=half + half)
+        count(half, (half,))
+    assert read == ["one", "two", half, "one", "two"]  # the last one is just short enough
+
+
 def test_one_answer_is_compared_with_each_question_anew():
     assert matches("Vetra", ["Vetra"], question="Where was Toma born?")
     assert not matches("Vetra", ["Lomar"], question="Where was Toma born?")

@@ -19,7 +19,6 @@ from workbench.types import Feedback, Grade, Question, WorkbenchError
 if TYPE_CHECKING:
     import pandas as pd
 
-
 MEASURED = ("outcome", "fact")  # the checks that an evaluation asks for, where there are any
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
 SCHEMA = 1
@@ -209,13 +209,10 @@ class Cost:
     seconds: float = 0.0
 
     def __add__(self, other: Cost) -> Cost:
-        return Cost(
-            self.calls + other.calls,
-            self.cached + other.cached,
-            self.tokens_in + other.tokens_in,
-            self.tokens_out + other.tokens_out,
-            self.seconds + other.seconds,
-        )
+        return Cost(*(getattr(self, name) + getattr(other, name) for name in COSTS))
+
+
+COSTS = tuple(field.name for field in fields(Cost))
 
 
 @dataclass(frozen=True)

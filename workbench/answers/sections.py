@@ -47,11 +47,8 @@ def answer_sections(text: str, prefill: str = "") -> tuple[str, ...]:
     A box alone does not say so: the sentence around it is part of the answer. A tag inside the thinking says nothing; one that
     opens an empty answer does.
     """
-    return (
-        ("answer",)
-        if any(state == "answer" for state, *_ in _after_thinking(_pieces(text, prefill)[0]))
-        else ("answer", "body")
-    )
+    marked = any(state == "answer" for state, *_ in _after_thinking(_pieces(text, prefill)[0]))
+    return ("answer",) if marked else ("answer", "body")
 
 
 def answer_text(text: str, prefill: str = "") -> str:
