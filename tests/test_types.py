@@ -15,7 +15,8 @@ FULL = Feedback(
     response=Response(
         id="r1", question=QUESTION, text="Vetra 城 👍", group="g1", sample=2, step=3,
         token_ids=(5, 6, 7), offsets=((0, 5), (5, 7), (7, 9)), logprobs=(-0.1, -0.2, -0.3),
-        ref_logprobs=(-0.2, -0.2, -0.2), values=(0.1, 0.2, 0.3), finish="length", source="sampled",
+        ref_logprobs=(-0.2, -0.2, -0.2), values=(0.1, 0.2, 0.3),
+        advantages=(0.0, 1.0, -1.0), ratios=(1.0, 0.9, 1.1), finish="length", source="sampled",
     ),
     sentences=((0, 9),),
     claims=(Claim(0, "Vetra", "answer", 0, (0, 5), 5, 1.0), Claim(1, "nowhere")),

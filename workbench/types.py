@@ -141,6 +141,8 @@ class Response:
     logprobs: tuple[float, ...] = ()  # of the sampled tokens, under the policy that sampled them
     ref_logprobs: tuple[float, ...] = ()  # under the reference policy
     values: tuple[float, ...] = ()  # a critic's value before each token
+    advantages: tuple[float, ...] = ()  # what the loss was given for each token
+    ratios: tuple[float, ...] = ()  # of each token's probability in the last update with it to that when it was sampled
     finish: str = "stop"  # "stop" or "length"
     source: str = "sampled"  # where the tokens come from: "sampled", "encoded" or "words"
     prefill: str = ""  # the end of the prompt that the text goes on with: the tag it leaves open, such as "<think>\n"
@@ -296,6 +298,8 @@ class Feedback:
                 "logprobs": list(response.logprobs),
                 "ref_logprobs": list(response.ref_logprobs),
                 "values": list(response.values),
+                "advantages": list(response.advantages),
+                "ratios": list(response.ratios),
             },
             "sentences": [list(span) for span in self.sentences],
             "claims": _plain(self.claims),
@@ -321,6 +325,8 @@ class Feedback:
             logprobs=tuple(tokens.get("logprobs", ())),
             ref_logprobs=tuple(tokens.get("ref_logprobs", ())),
             values=tuple(tokens.get("values", ())),
+            advantages=tuple(tokens.get("advantages", ())),
+            ratios=tuple(tokens.get("ratios", ())),
             finish=row["finish"],
             source=tokens["source"],
             prefill=row.get("prefill", ""),

@@ -30,13 +30,12 @@ class Opened:
     configs: Mapping[str, Any]
     link: str = ""
     method: str | None = None
-    ratios: tuple[float, ...] = ()
     run: str | None = None
     lookup: Lookup | None = field(default=None, compare=False)
 
     def data(self) -> dict[str, Any]:
         """What the page shows of it."""
-        view = payload(self.feedback, self.method, self.group, name=self.name, lookup=self.lookup, ratios=self.ratios)
+        view = payload(self.feedback, self.method, self.group, name=self.name, lookup=self.lookup)
         return view | {"link": self.link}
 
 
@@ -86,7 +85,7 @@ def open_row(runs: Runs, name: str, row: str, method: str | None = None) -> Open
         WorkbenchError: no such run, row or method.
     """
     entry = runs.entry(name, row)
-    feedback, ratios = runs.feedback(name, entry)
+    feedback = runs.feedback(name, entry)
     configs = configs_of(runs, name)
     with damage(f"row {entry.number + 1} of run '{name}'"):
         rows = paid([feedback, *runs.group(name, entry)], configs)
@@ -102,7 +101,6 @@ def open_row(runs: Runs, name: str, row: str, method: str | None = None) -> Open
         configs=configs,
         link=link,
         method=first,
-        ratios=ratios,
         run=name,
         lookup=lookup,
     )

@@ -40,7 +40,7 @@ def own_method(runs: Runs, name: str | None) -> str:
     if method := runs.described(name, "config.json").get("method"):
         return str(method)
     try:
-        stored = runs.feedback(name, entries[0])[0].rewards
+        stored = runs.feedback(name, entries[0]).rewards
     except WorkbenchError:  # told where the rows are listed
         stored = {}
     methods = [method for method in (*METHODS, *stored) if method in stored and not is_logged(method)]
@@ -85,7 +85,7 @@ def _paid(runs: Runs, name: str, entries: Sequence[Entry]) -> tuple[list[Feedbac
     for entry in entries:
         try:
             with damage(f"row {entry.number + 1} of run '{name}'"):
-                row = paid([runs.feedback(name, entry)[0]], configs)[0]
+                row = paid([runs.feedback(name, entry)], configs)[0]
                 as_json(listed_row(row))
         except WorkbenchError as error:
             damaged.append(str(error))

@@ -104,13 +104,12 @@ class Runs:
             raise WorkbenchError(f"run '{name}' has no row '{row[:80]}': choose one of its list")
         return entry
 
-    def feedback(self, name: str, entry: Entry) -> tuple[Feedback, tuple[float, ...]]:
-        """A row, and the probability ratios of its tokens if the run stores them."""
+    def feedback(self, name: str, entry: Entry) -> Feedback:
         with damage(f"row {entry.number + 1} of run '{name}'"):
             line = line_at(self.folder(name) / ROLLOUTS, entry.offset)
             row = json.loads(line, parse_constant=_not_a_number)
             question = self.question(name, str(row.get("question_id")))
-            return Feedback.from_row(row, question), tuple(row["tokens"].get("ratios", ()))
+            return Feedback.from_row(row, question)
 
     def group(self, name: str, entry: Entry) -> list[Feedback]:
         """The responses to the same prompt, this one among them; alone where the row names no group.
@@ -119,7 +118,7 @@ class Runs:
         """
         members = self.index(name).by_group[entry.group] if entry.group else [entry]
         try:
-            return [self.feedback(name, member)[0] for member in members[:64]]
+            return [self.feedback(name, member) for member in members[:64]]
         except WorkbenchError:
             return []
 

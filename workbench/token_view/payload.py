@@ -49,7 +49,6 @@ def payload(
     *,
     name: str = "",
     lookup: Lookup | None = None,
-    ratios: Sequence[float] = (),
     claim: int | None = None,
 ) -> dict[str, Any]:
     """Everything the view shows of one response, as JSON values; positions count code points.
@@ -60,7 +59,6 @@ def payload(
         group: the responses to the same prompt, `feedback` among them; without them there are no advantages.
         name: where the row comes from, in words.
         lookup: finds the text of evidence that is not among the question's passages.
-        ratios: the policy's probability ratio of each token, where a run stores it.
         claim: the id of the claim to select.
     """
     response = feedback.response
@@ -82,7 +80,7 @@ def payload(
         "methods": methods,
         "logged": {name: reward.value for name, reward in feedback.rewards.items() if is_logged(name)},
         "method": method if method in methods else next(iter(methods), None),
-        "channels": _channels(feedback, ratios),
+        "channels": _channels(feedback),
         "error": asdict(feedback.error) if feedback.error else None,
         "claim": claim,
     }
@@ -102,14 +100,14 @@ def as_json(data: Any) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _channels(feedback: Feedback, ratios: Sequence[float]) -> dict[str, list[float]]:
+def _channels(feedback: Feedback) -> dict[str, list[float]]:
     response = feedback.response
     pairs = zip(response.logprobs, response.ref_logprobs, strict=False)
     return {
         "logprob": list(response.logprobs),
         "kl": [own - reference for own, reference in pairs],  # the sampled token's term of the KL to the reference
         "value": list(response.values),
-        "ratio": list(ratios),
+        "ratio": list(response.ratios),
     }
 
 
