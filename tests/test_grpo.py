@@ -45,7 +45,9 @@ def trained(policy: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def rows(path: Path, *, without: str = "") -> list[dict[str, Any]]:
     lines = path.read_text().splitlines()
-    return [{key: value for key, value in json.loads(line).items() if key != without} for line in lines]
+    return [
+        {key: value for key, value in json.loads(line).items() if not without or not key.startswith(without)} for line in lines
+    ]
 
 
 def result(out: Path) -> tuple[Any, ...]:
@@ -125,6 +127,7 @@ def test_a_group_is_told_from_another_group_of_the_same_question(policy: str, tm
         adapter = TRLAdapter(record, run.QUESTIONS, AutoTokenizer.from_pretrained(policy), group_size=4)
         for number in ([0] * 4 + [1] * 4, [0] * 4 + [2] * 4):  # a step sampled in two batches
             adapter.reward([[70, 71]] * 8, number, SimpleNamespace(global_step=6))
+        record.log(7, {}, [row.recorded() for row in adapter.trained])
     recorded = rows(tmp_path / "rollouts.jsonl")
     assert [row["group"] for row in recorded[::4]] == ["q0/7", "q1/7", "q0/7.2", "q2/7"]
     assert [row["sample"] for row in recorded] == [0, 1, 2, 3] * 4
@@ -161,7 +164,7 @@ def test_no_reward_is_left_out_of_the_baseline_and_gets_advantage_zero(policy: s
         trainer = make_trainer(config, trainee, adapter, tmp_path, seed=1)
         trainer.model.train()
         batch = trainer._generate_and_score_completions(next(iter(trainer.get_train_dataloader())))
-    values = [row["rewards"]["m"]["value"] for row in rows(tmp_path / "rollouts.jsonl")]
+    values = [feedback.rewards["m"].value for feedback in record.step_feedbacks]
     assert None in values
     expected = []
     for start in range(0, len(values), 4):

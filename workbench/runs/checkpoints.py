@@ -15,8 +15,10 @@ from workbench.runs.rollouts import check_rollouts, whole_steps
 MARKER = "complete.json"
 
 
-def rewind(out: Path, responses: int | None = None) -> tuple[Path | None, int]:
+def rewind(out: Path, responses: int | None = None, updates: int = 1) -> tuple[Path | None, int]:
     """Take the folder back to its last complete checkpoint: (its folder or None, its step or 0).
+
+    A step is so many `updates`, which are what checkpoints are numbered by.
 
     Half-written checkpoints, and those whose steps are not all in the metrics and, with `responses` rows each, in the
     rollouts, are removed; metrics and rollouts after that step are cut off.
@@ -26,19 +28,23 @@ def rewind(out: Path, responses: int | None = None) -> tuple[Path | None, int]:
     """
     checkpoints = sorted((out / "checkpoints").glob("checkpoint-*"), key=step_of)
     logged = len(metrics_rows(out))
-    if responses is not None and (usable := [step_of(c) for c in checkpoints if step_of(c) <= logged and is_complete(c)]):
+
+    def step(checkpoint: Path) -> int:
+        return step_of(checkpoint) // updates
+
+    if responses is not None and (usable := [step(c) for c in checkpoints if step(c) <= logged and is_complete(c)]):
         check_rollouts(out / "rollouts.jsonl", usable[0], responses)
         logged = min(logged, whole_steps(out / "rollouts.jsonl", responses))
-    complete = [checkpoint for checkpoint in checkpoints if step_of(checkpoint) <= logged and is_complete(checkpoint)]
+    complete = [checkpoint for checkpoint in checkpoints if step(checkpoint) <= logged and is_complete(checkpoint)]
     for checkpoint in checkpoints:
         if checkpoint not in complete:
             shutil.rmtree(checkpoint)
     last = complete[-1] if complete else None
-    step = step_of(last) if last else 0
+    done = step(last) if last else 0
     for name in ("metrics.jsonl", "rollouts.jsonl"):
         if (out / name).exists():
-            truncate_after_step(out / name, step)
-    return last, step
+            truncate_after_step(out / name, done)
+    return last, done
 
 
 def metrics_rows(out: Path) -> list[dict[str, Any]]:

@@ -14,11 +14,12 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.config import check_values, setting
 from workbench.runs.checkpoints import mark_complete, rewind
 from workbench.runs.rollouts import check_rollouts
+from workbench.train.credit import left_aligned
 from workbench.train.models import Trainee, load_trainee
 from workbench.train.record import Record
 from workbench.train.sampling import sample
@@ -26,23 +27,31 @@ from workbench.train.stage import Job, Stage, Status
 from workbench.train.trl_adapter import TRLAdapter
 from workbench.types import Grade, Question, WorkbenchError
 
+if TYPE_CHECKING:
+    from accelerate import PartialState
+
 
 @dataclass(frozen=True)
 class GRPO:
-    """Settings of a GRPO run. A step is one optimizer step on `prompts_per_step` × `group_size` responses."""
+    """Settings of a GRPO run. A step samples `prompts_per_step` × `group_size` responses and learns from them at once."""
 
-    steps: int = setting(100, "optimizer steps")
+    steps: int = setting(100, "batches of responses to learn from")
     prompts_per_step: int = setting(32, "questions a step")
     group_size: int = setting(8, "responses sampled to each question")
     learning_rate: float = setting(1e-6, "of AdamW")
     schedule: Literal["constant", "linear", "cosine"] = setting("linear", "how the learning rate goes on after the warm-up")
     warmup: float = setting(0.0, "share of the steps in which the learning rate rises")
+    advantages: Literal["group", "process", "rtg", "whiten"] = setting("group", "how rewards become advantages of tokens")
     clip: float = setting(0.2, "ε: how far the ratio of a token's probabilities may go from 1")
+    clip_high: float | None = setting(None, "how far it may go above 1; none: as far as below")
     beta: float = setting(0.0, "weight of the KL penalty to the starting policy")
     temperature: float = setting(1.0, "at which responses are sampled")
     top_p: float = setting(1.0, "nucleus that responses are sampled from")
     max_new_tokens: int = setting(256, "tokens at which a response is cut off")
     loss_type: Literal["grpo", "bnpo", "dr_grpo", "dapo"] = setting("grpo", "how the loss is averaged, as TRL names it")
+    importance: Literal["token", "sequence"] = setting("token", "whose probability the ratio is of")
+    iterations: int = setting(1, "optimizer steps that each step's responses are used for")
+    mask_truncated: bool = setting(False, "leave responses that were cut off out of the loss and its baselines")
     lora_r: int = setting(16, "rank of the adapter")
     lora_alpha: int = setting(32, "the adapter's scale, as a multiple of 1 / rank")
     micro_batch: int | None = setting(None, "responses per backward pass; none: the whole step at once")
@@ -55,7 +64,15 @@ class GRPO:
 def check(config: GRPO) -> None:
     """Raise a WorkbenchError naming the field for settings that cannot work."""
     check_values(config)
-    at_least = {"steps": 1, "prompts_per_step": 1, "group_size": 2, "max_new_tokens": 1, "lora_r": 1, "lora_alpha": 1}
+    at_least = {
+        "steps": 1,
+        "prompts_per_step": 1,
+        "group_size": 2,
+        "max_new_tokens": 1,
+        "lora_r": 1,
+        "lora_alpha": 1,
+        "iterations": 1,
+    }
     for field, least in {**at_least, "save_every": 1, "beta": 0}.items():
         if getattr(config, field) < least:
             raise WorkbenchError(f"{field} is {getattr(config, field)}: it must be at least {least}")
@@ -65,6 +82,13 @@ def check(config: GRPO) -> None:
     for field in ("warmup", "max_failed", "top_p"):
         if not 0 <= getattr(config, field) <= 1:
             raise WorkbenchError(f"{field} is {getattr(config, field)}: it must lie between 0 and 1")
+    if config.clip_high is not None and config.clip_high < config.clip:
+        raise WorkbenchError(f"clip_high is {config.clip_high}: it must be at least clip, {config.clip}, or none")
+    if config.importance == "sequence" and config.advantages != "group":
+        raise WorkbenchError(
+            f"advantages is {config.advantages}, by token: over a whole response they would cancel with importance=sequence; "
+            "use importance=token, or advantages=group"
+        )
     if config.report_to != "none" and importlib.util.find_spec(config.report_to) is None:
         raise WorkbenchError(f"report_to is {config.report_to}, which is not installed: `pip install {config.report_to}`")
     responses, generated, micro = batches(config)
@@ -73,13 +97,17 @@ def check(config: GRPO) -> None:
             f"{responses} responses a step do not split into generation_batch {generated} and micro_batch {micro}: "
             f"each must divide the one before, and generation_batch be a multiple of group_size {config.group_size}"
         )
+    if config.iterations > 1 and generated != responses:
+        raise WorkbenchError(
+            f"iterations is {config.iterations}: a step is then sampled at once, so leave out generation_batch"
+        )
 
 
-def batches(config: GRPO) -> tuple[int, int, int]:
-    """How many responses make a step, are sampled at once, and go through one backward pass."""
+def batches(config: GRPO, processes: int = 1) -> tuple[int, int, int]:
+    """How many responses make a step, are sampled at once by all processes, and go through one backward pass of one process."""
     responses = config.prompts_per_step * config.group_size
     generated = responses if config.generation_batch is None else config.generation_batch
-    return responses, generated, responses if config.micro_batch is None else config.micro_batch
+    return responses, generated, generated // processes if config.micro_batch is None else config.micro_batch
 
 
 def grpo_stage(config: GRPO, questions: Sequence[Question], grade: Grade, method: str) -> Stage:
@@ -125,22 +153,39 @@ def train_grpo(
     check(config)
     if not questions:
         raise WorkbenchError("no questions to train on: choose another bench, split or kinds")
-    checkpoint, done = rewind(out, batches(config)[0])
-    if done:
+    from accelerate.utils import gather_object
+
+    state = process()
+    with state.main_process_first():
+        checkpoint, done = rewind(out, batches(config)[0], config.iterations)
+    if done and state.is_main_process:
         print(f"resuming '{out}' after step {done} of {config.steps}", file=sys.stderr)
     longest = 4096 if config.max_new_tokens <= 2048 else 2 * config.max_new_tokens
     trainee = load_trainee(
         policy, lora_r=config.lora_r, lora_alpha=config.lora_alpha, seed=seed, max_length=longest, unsloth=unsloth
     )
-    with Record(out, method, grade, steps=config.steps, done=done, max_failed=config.max_failed) as record:
-        adapter = TRLAdapter(record, questions, trainee.tokenizer, config.group_size)
+    with Record(
+        out, method, grade, steps=config.steps, done=done, max_failed=config.max_failed,
+        gather=gather_object if state.num_processes > 1 else list, rank=state.process_index,
+    ) as record:  # fmt: skip
+        adapter = make_adapter(config, record, questions, trainee)
         trainer = make_trainer(config, trainee, adapter, out=out, seed=seed)
         trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     if record.interrupted:
         return "interrupted"
-    check_rollouts(out / "rollouts.jsonl", config.steps, batches(config)[0])
-    save_policy(trainee, out)
+    if state.is_main_process:
+        check_rollouts(out / "rollouts.jsonl", config.steps, batches(config)[0])
+        save_policy(trainee, out)
+    state.wait_for_everyone()
     return "done"
+
+
+def process() -> PartialState:
+    """This process among those that train together, whichever launcher began them; mostly it is alone."""
+    import torch
+    from accelerate import PartialState
+
+    return PartialState(cpu=not torch.cuda.is_available())
 
 
 def order(count: int, wanted: int, seed: int) -> list[int]:
@@ -150,6 +195,13 @@ def order(count: int, wanted: int, seed: int) -> list[int]:
     while len(numbers) < wanted:
         numbers += rng.sample(range(count), count)
     return numbers[:wanted]
+
+
+def make_adapter(config: GRPO, record: Record, questions: Sequence[Question], trainee: Trainee) -> TRLAdapter:
+    return TRLAdapter(
+        record, questions, trainee.tokenizer, config.group_size, config.advantages,
+        iterations=config.iterations, mask_truncated=config.mask_truncated,
+    )  # fmt: skip
 
 
 def make_trainer(config: GRPO, trainee: Trainee, adapter: TRLAdapter, out: Path, seed: int) -> Any:
@@ -168,26 +220,49 @@ def make_trainer(config: GRPO, trainee: Trainee, adapter: TRLAdapter, out: Path,
 
         def _generate_single_turn(self, prompt_ids: list[list[int]], *args: Any, **kwargs: Any) -> Any:
             """Completions and no log-probabilities; with Unsloth's model, whose forward pass is another, as TRL does it."""
+            with adapter.record.timed("generation"):
+                if trainee.path != "plain":
+                    return super()._generate_single_turn(prompt_ids, *args, **kwargs)
+                return sample(self, prompt_ids), None
+
+        def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
+            return adapter.credited(super()._generate_and_score_completions(inputs), self.accelerator)
+
+        def _get_per_token_logps_and_entropies(self, *args: Any, **kwargs: Any) -> Any:
+            found = super()._get_per_token_logps_and_entropies(*args, **kwargs)
+            self.logprobs_BT = found[0].detach()
+            return found
+
+        def _compute_loss(self, model: Any, inputs: dict[str, Any]) -> Any:
+            loss = super()._compute_loss(model, inputs)
+            adapter.saw(inputs, self.logprobs_BT)
+            return loss
+
+        def compute_loss(self, model: Any, inputs: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+            """Unsloth's trainer comes by `_compute_loss` not at all, and its log-probabilities begin further right."""
             if trainee.path != "plain":
-                return super()._generate_single_turn(prompt_ids, *args, **kwargs)
-            return sample(self, prompt_ids), None
+                adapter.saw(inputs)
+                inputs = {**inputs, "advantages": left_aligned(inputs)}
+            return super().compute_loss(model, inputs, *args, **kwargs)
 
     on_gpu = torch.cuda.is_available()
-    responses, generated, micro = batches(config)
+    count = process().num_processes
+    responses, generated, micro = batches(config, count)
     warm = config.schedule == "constant" and config.warmup > 0
     arguments = GRPOConfig(
         output_dir=str(out / "checkpoints"),
-        max_steps=config.steps,
+        max_steps=config.steps * config.iterations,
         per_device_train_batch_size=micro,
-        gradient_accumulation_steps=responses // micro,
+        gradient_accumulation_steps=responses // (micro * count),
         generation_batch_size=generated,
         num_generations=config.group_size,
-        num_iterations=1,
+        num_iterations=config.iterations,
         learning_rate=config.learning_rate,
         lr_scheduler_type="constant_with_warmup" if warm else config.schedule,
-        warmup_steps=round(config.warmup * config.steps),
+        warmup_steps=round(config.warmup * config.steps * config.iterations),
         optim="adamw_torch",
         epsilon=config.clip,
+        epsilon_high=config.clip_high,
         beta=config.beta,
         temperature=config.temperature,
         top_p=config.top_p,
@@ -195,7 +270,8 @@ def make_trainer(config: GRPO, trainee: Trainee, adapter: TRLAdapter, out: Path,
         max_completion_length=config.max_new_tokens,
         loss_type=config.loss_type,
         scale_rewards="group",
-        importance_sampling_level="token",
+        importance_sampling_level=config.importance,
+        mask_truncated_completions=config.mask_truncated,
         shuffle_dataset=False,  # the rows are laid out in order, so that resuming is skipping rows
         seed=seed,
         use_cpu=not on_gpu,
@@ -204,7 +280,7 @@ def make_trainer(config: GRPO, trainee: Trainee, adapter: TRLAdapter, out: Path,
         dataloader_pin_memory=on_gpu,
         logging_steps=1,
         save_strategy="steps",
-        save_steps=config.save_every,
+        save_steps=config.save_every * config.iterations,
         report_to=config.report_to,
         disable_tqdm=True,
     )

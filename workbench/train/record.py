@@ -10,7 +10,10 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +22,7 @@ from workbench.jsonl import append_json
 from workbench.metrics import RATES, rates
 from workbench.runs.checkpoints import mark_complete, prune, sync
 from workbench.store import Store
-from workbench.types import Feedback, Grade, Response
+from workbench.types import REFUTED, SUPPORTED, Feedback, Grade, Response
 
 LOGGED = ("loss", "kl", "entropy", "grad_norm", "learning_rate")  # what a trainer may tell of a step
 
@@ -29,13 +32,29 @@ class Record:
 
     `grade` pays `method`; `steps` and `done` count training steps, those wanted and those that an earlier process has done.
     `interrupted` tells whether Ctrl-C was pressed: the trainer then finishes the step under way, saves and stops.
+
+    Of several processes that train together, each grades its own responses; `gather` joins a list of each in the order of their
+    ranks, and the first writes for all.
     """
 
-    def __init__(self, out: Path, method: str, grade: Grade, *, steps: int, done: int, max_failed: float) -> None:
+    def __init__(
+        self,
+        out: Path,
+        method: str,
+        grade: Grade,
+        *,
+        steps: int,
+        done: int,
+        max_failed: float,
+        gather: Callable[[list[Any]], list[Any]] = list,
+        rank: int = 0,
+    ) -> None:
         self.out, self.method, self.grade, self.max_failed = out, method, grade, max_failed
+        self.gather, self.rank, self.main = gather, rank, rank == 0
         self.interrupted = False
         self.step_feedbacks: list[Feedback] = []
         self.since = time.perf_counter()
+        self.spent = _unspent()  # seconds of the step under way
         self.progress = _Progress(steps, done)
         self.handlers: dict[int, Any] = {}
 
@@ -43,13 +62,15 @@ class Record:
         if threading.current_thread() is threading.main_thread():
             for name in (signal.SIGINT, signal.SIGTERM):
                 self.handlers[name] = signal.signal(name, self._stop)
-        self.store = Store(self.out)
-        self.progress.start()
+        if self.main:
+            self.store = Store(self.out)
+            self.progress.start()
         return self
 
     def __exit__(self, *_: Any) -> None:
         self.progress.stop()
-        self.store.close()
+        if self.main:
+            self.store.close()
         gc.unfreeze()
         for name, handler in self.handlers.items():
             signal.signal(name, handler)
@@ -65,45 +86,70 @@ class Record:
         self.interrupted = True
         print("stopping after this step; once more stops at once", file=sys.stderr)
 
-    def pay(self, responses: Sequence[Response], step: int) -> list[float | None]:
-        """Grade and store responses of a step; the reward of each, None where it has none.
+    def pay(self, responses: Sequence[Response], step: int) -> list[Feedback]:
+        """Grade responses of a step. They are stored when the step is logged.
 
         Raises:
-            TooManyFailures: too large a share of the step's responses so far have no reward.
+            TooManyFailures: too large a share of the step's responses so far have no reward; they are stored then.
         """
-        feedbacks = self.grade(responses)
-        self.store.append(feedbacks)
+        with self.timed("grading"):
+            feedbacks = self.grade(responses)
         self.step_feedbacks += feedbacks
-        unscored = [f for f in self.step_feedbacks if reward_of(f, self.method) is None]
-        if too_many(len(unscored), len(self.step_feedbacks), self.max_failed):
+        every = self.gather([(reward_of(f, self.method), reason(f, self.method)) for f in self.step_feedbacks])
+        unscored = [why for value, why in every if value is None]
+        if too_many(len(unscored), len(every), self.max_failed):
+            self._keep(self.gather(self.step_feedbacks))
             raise TooManyFailures(
-                f"{len(unscored)} of {len(self.step_feedbacks)} responses of step {step} could not be graded "
-                f"({reason(unscored[0], self.method)}): mend that and run the same command again, or raise max_failed"
+                f"{len(unscored)} of {len(every)} responses of step {step} could not be graded ({unscored[0]}): mend that and "
+                "run the same command again, or raise max_failed"
             )
-        return [reward_of(feedback, self.method) for feedback in feedbacks]
+        return feedbacks
 
-    def log(self, step: int, logs: Mapping[str, Any]) -> None:
-        """Append the row of a finished step. `seconds` is the one value that differs between equal runs."""
-        values = [value for f in self.step_feedbacks if (value := reward_of(f, self.method)) is not None]
-        lengths = [len(feedback.response.token_ids) for feedback in self.step_feedbacks]
-        cut = [feedback.response.finish == "length" for feedback in self.step_feedbacks]
-        now = time.perf_counter()
+    def _keep(self, feedbacks: Sequence[Feedback]) -> None:
+        if self.main:
+            self.store.append(feedbacks)
+
+    def log(self, step: int, logs: Mapping[str, Any], responses: Sequence[Response]) -> None:
+        """Store the responses of a finished step, as training left them, with what was found out about them, and append the
+        step's row. What begins with `seconds` is all that differs between equal runs."""
+        feedbacks = self.gather([replace(f, response=r) for f, r in zip(self.step_feedbacks, responses, strict=True)])
+        self._keep(feedbacks)
         row: dict[str, Any] = {
             "step": step,
-            "reward": _mean(values),
-            **rates(self.step_feedbacks),
-            "failed": len(self.step_feedbacks) - len(values),
-            "length": _mean(lengths),
-            "truncated": _mean(cut),
+            **paid(feedbacks, self.method),
+            **rates(feedbacks),
+            **claimed(feedbacks),
+            "length": _mean([len(feedback.response.token_ids) for feedback in feedbacks]),
+            "truncated": _mean([feedback.response.finish == "length" for feedback in feedbacks]),
             **{name: _finite(logs.get(name)) for name in LOGGED},
-            "seconds": round(now - self.since, 3),
+            **self._seconds(),
         }
-        self.since, self.step_feedbacks = now, []
-        append_json(self.out / "metrics.jsonl", row)
-        self.progress.show(row)
+        self.step_feedbacks = []
+        if self.main:
+            append_json(self.out / "metrics.jsonl", row)
+            self.progress.show(row)
+
+    @contextmanager
+    def timed(self, part: str) -> Iterator[None]:
+        """Count the seconds inside as the step's `part`."""
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.spent[part] += time.perf_counter() - began
+
+    def _seconds(self) -> dict[str, float]:
+        """What the step took: in all, to generate, to grade, and the rest."""
+        now = time.perf_counter()
+        took, self.since = now - self.since, now
+        spent, self.spent = self.spent, _unspent()
+        parts = {**spent, "update": took - sum(spent.values())}
+        return {"seconds": round(took, 3), **{f"seconds_{name}": round(value, 3) for name, value in parts.items()}}
 
     def saved(self, checkpoint: Path) -> None:
         """Declare a checkpoint complete, once what it counts on is on the disk, and remove old ones."""
+        if not self.main:
+            return
         self.store.sync()
         sync(self.out / "metrics.jsonl")
         sync(self.out)
@@ -122,6 +168,41 @@ def reason(feedback: Feedback, method: str) -> str:
     reward = feedback.rewards.get(method)
     error = feedback.error or (reward and reward.error)
     return f"{error.stage}: {error.message}" if error else ""
+
+
+def paid(feedbacks: Sequence[Feedback], method: str) -> dict[str, Any]:
+    """Mean reward and the mean of each of its parts, over the responses that have one; how many have none; events that found no
+    token, a response; and the share of groups in which nobody is told from anybody."""
+    rewards = [f.rewards[method] for f in feedbacks if reward_of(f, method) is not None]
+    parts = dict.fromkeys(part for reward in rewards for part in reward.parts)
+    groups: dict[str, bool] = {}
+    for feedback in feedbacks:
+        name = feedback.response.group
+        groups[name] = groups.get(name, False) or any(feedback.response.advantages)
+    return {
+        "reward": _mean([reward.value for reward in rewards if reward.value is not None]),
+        **{f"reward/{part}": _mean([reward.parts.get(part, 0.0) for reward in rewards]) for part in parts},
+        "failed": len(feedbacks) - len(rewards),
+        "unplaced": _mean([len(reward.unplaced) for reward in rewards]),
+        "no_signal": _mean([not told for told in groups.values()]),
+    }
+
+
+def claimed(feedbacks: Sequence[Feedback]) -> dict[str, float | None]:
+    """Claims of a response with a verdict on them, in all and by what it says; None where no claim was looked at."""
+    labels = Counter(v.label for f in feedbacks for v in f.verdicts if v.aspect == "fact" and v.target.startswith("claim:"))
+    del labels[None]
+    counts = {
+        "claims": labels.total(),
+        "claims_correct": sum(labels[label] for label in SUPPORTED),
+        "claims_wrong": sum(labels[label] for label in REFUTED),
+        "claims_vague": labels["vague"],
+    }
+    return {name: count / len(feedbacks) if labels and feedbacks else None for name, count in counts.items()}
+
+
+def _unspent() -> dict[str, float]:
+    return {"generation": 0.0, "grading": 0.0}
 
 
 def _mean(values: Sequence[float]) -> float | None:

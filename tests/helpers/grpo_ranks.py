@@ -1,0 +1,39 @@
+"""Two GRPO steps with fixed completions on as many processes as there are: python -m tests.helpers.grpo_ranks POLICY OUT."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import tests.helpers.grpo_run as run
+import workbench.train.grpo as grpo
+from tests.test_grpo_credit import by_token
+
+
+def fixed(trainer: Any, prompt_ids: Sequence[Sequence[int]]) -> list[list[int]]:
+    """Completions that depend on the prompt and on its place among all processes' prompts."""
+    first = trainer.accelerator.process_index * len(prompt_ids)
+    return [
+        [70 + (sum(ids) * 7 + (first + place) * 13 + at * 5) % 50 for at in range(2 + (first + place) % 5)]
+        for place, ids in enumerate(prompt_ids)
+    ]
+
+
+def main(policy: str, out: str) -> None:
+    import torch
+
+    torch.set_num_threads(1)
+    Path(out).mkdir(exist_ok=True)
+    grpo.sample = fixed
+    config = replace(
+        run.CONFIG, steps=2, prompts_per_step=3, group_size=4, micro_batch=None, generation_batch=None, advantages="process",
+        beta=0.0, max_new_tokens=8,
+    )  # fmt: skip
+    print(grpo.train_grpo(config, run.QUESTIONS, by_token, policy, Path(out), method="m", seed=1))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,343 @@
+"""Credit on tokens in GRPO: which number reaches which token, what is masked, what is recorded, and what equals plain TRL."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tests.helpers.grpo_run as run
+from tests.helpers.tiny_model import make_policy
+from workbench.credit.advantages import ESTIMATORS, Rewarded, batch_advantages
+from workbench.store import iter_feedback
+from workbench.train.credit import left_aligned
+from workbench.train.grpo import GRPO, check, make_adapter, make_trainer, train_grpo
+from workbench.train.models import load_trainee
+from workbench.train.record import Record
+from workbench.types import Event, Feedback, Response, Reward, Verdict, WorkbenchError
+
+CONFIG = replace(run.CONFIG, steps=2, micro_batch=None, generation_batch=None, save_every=1, advantages="rtg", beta=0.0)
+
+
+@pytest.fixture(scope="module")
+def policy(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(make_policy(tmp_path_factory.mktemp("policy")))
+
+
+def by_token(responses: Sequence[Response]) -> list[Feedback]:
+    """Pays every token by its id; one response in six or so is not scored."""
+    return [_by_token(response) for response in responses]
+
+
+def all_scored(responses: Sequence[Response]) -> list[Feedback]:
+    """The same with -1 for those that are not scored, which TRL alone leaves in its denominators."""
+    return [f if f.rewards["m"].value is not None else _worst(f) for f in by_token(responses)]
+
+
+def _worst(feedback: Feedback) -> Feedback:
+    tokens = (-1.0, *(0.0 for _ in feedback.response.token_ids[1:]))
+    return replace(feedback, rewards={"m": Reward(-1.0, tokens=tokens)})
+
+
+def _by_token(response: Response) -> Feedback:
+    tokens = tuple((id % 5 - 2.0) * (place % 2) for place, id in enumerate(response.token_ids))
+    if sum(response.token_ids) % 6 == 0:
+        return Feedback(response, rewards={"m": Reward(None)})
+    events = tuple(Event("odd", value, end) for value, (_, end) in zip(tokens, response.offsets, strict=True) if value)
+    verdicts = (
+        Verdict("claim:0", "fact", "wrong"),
+        Verdict("claim:1", "fact", "correct"),
+        Verdict("outcome", "answer", "correct"),
+    )
+    return Feedback(response, verdicts=verdicts, rewards={"m": Reward(sum(tokens), {"odd": sum(tokens)}, events, tokens, (7,))})
+
+
+def trainer_of(config: GRPO, policy: str, out: Path, grade: Any = by_token, seed: int = 1) -> tuple[Any, Any]:
+    trainee = load_trainee(policy, lora_r=4, lora_alpha=8, seed=seed)
+    record = Record(out, "m", grade, steps=config.steps, done=0, max_failed=0.95).__enter__()
+    adapter = make_adapter(config, record, run.QUESTIONS, trainee)
+    return make_trainer(config, trainee, adapter, out, seed=seed), adapter
+
+
+def a_batch(trainer: Any) -> dict[str, Any]:
+    trainer.model.train()
+    return trainer._generate_and_score_completions(next(iter(trainer.get_train_dataloader())))
+
+
+@pytest.mark.parametrize("estimator", ["process", "rtg", "whiten"])
+def test_every_sampled_token_gets_its_own_advantage(estimator: Any, policy: str, tmp_path: Path) -> None:
+    trainer, adapter = trainer_of(replace(CONFIG, advantages=estimator), policy, tmp_path)
+    batch = a_batch(trainer)
+    feedbacks = adapter.record.step_feedbacks
+    expected = [
+        row
+        for group in batch_advantages([feedbacks[at : at + 4] for at in range(0, 16, 4)], "m", ESTIMATORS[estimator])
+        for row in group
+    ]
+    advantages_BT = batch["advantages"]
+    assert advantages_BT.shape == batch["completion_ids"].shape and str(advantages_BT.dtype) == "torch.float32"
+    for row, values, feedback in zip(advantages_BT.tolist(), expected, feedbacks, strict=True):
+        assert row[: len(values)] == pytest.approx(values, abs=1e-6) and not any(row[len(values) :])
+        assert len(values) == len(feedback.response.token_ids)
+    assert len({value for row in expected for value in row}) > 4
+
+
+def test_advantages_stay_with_their_tokens_when_a_batch_is_shuffled_and_split(policy: str, tmp_path: Path) -> None:
+    config = replace(CONFIG, micro_batch=2, generation_batch=8)
+    trainer, adapter = trainer_of(config, policy, tmp_path)
+    trainer.model.train()
+    generation_batch = next(iter(trainer.get_train_dataloader()))
+    seen: list[int] = []
+    for _ in range(4):
+        batch = trainer._prepare_inputs(generation_batch)
+        trainer._step += 1
+        for place, ids, advantages in zip(
+            batch["row"].tolist(), batch["completion_ids"].tolist(), batch["advantages"].tolist(), strict=True
+        ):
+            response = adapter.trained[place].response
+            group = adapter.record.step_feedbacks[place // 4 * 4 : place // 4 * 4 + 4]
+            (expected,) = batch_advantages([group], "m", ESTIMATORS["rtg"])
+            assert tuple(ids[: len(response.token_ids)]) == response.token_ids
+            assert advantages[: len(response.token_ids)] == pytest.approx(expected[place % 4], abs=1e-6)
+            seen.append(place)
+    assert sorted(seen) == list(range(8)) and seen != sorted(seen)
+
+
+def test_a_response_without_a_reward_pays_nothing_not_even_kl(policy: str, tmp_path: Path) -> None:
+    import torch
+
+    trainer, adapter = trainer_of(replace(CONFIG, beta=0.5, loss_type="dapo", prompts_per_step=8), policy, tmp_path)
+    batch = a_batch(trainer)
+    unscored = [f.rewards["m"].value is None for f in adapter.record.step_feedbacks]
+    assert any(unscored) and not all(unscored)
+    assert [not any(mask) for mask in batch["completion_mask"].tolist()] == unscored
+    assert batch["num_items_in_batch"] == batch["completion_mask"].sum()
+    kept = torch.tensor([not flag for flag in unscored])
+    alone = {name: value[kept] if value.dim() else value for name, value in batch.items()}
+    for name, weight in trainer.model.named_parameters():
+        if "lora_B" in name:
+            weight.data.normal_(std=0.2)  # away from the reference, so that there is a KL
+    trainer.current_gradient_accumulation_steps = 1
+    loss = trainer._compute_loss(trainer.model, batch)
+    assert loss.item() == pytest.approx(trainer._compute_loss(trainer.model, alone).item(), rel=1e-5)
+
+
+def test_a_response_cut_off_has_no_part_in_the_baseline_that_it_is_not_trained_on(policy: str, tmp_path: Path) -> None:
+    def cut(responses: Sequence[Response]) -> list[Feedback]:
+        return [Feedback(r, rewards={"m": Reward(100.0 if r.finish == "length" else len(r.token_ids) / 2)}) for r in responses]
+
+    config = replace(CONFIG, advantages="group", mask_truncated=True, max_new_tokens=40, prompts_per_step=8)
+    trainer, adapter = trainer_of(config, policy, tmp_path, cut)
+    with_eos = trainer.processing_class.eos_token_id
+    trainer.model.base_model.model.lm_head.weight.data[with_eos] *= 3  # ends often enough
+    batch = a_batch(trainer)
+    finished = [row.response.finish == "stop" for row in adapter.trained]
+    assert any(finished) and not all(finished)
+    for place, (advantage, stopped) in enumerate(zip(batch["advantages"].tolist(), finished, strict=True)):
+        group = [
+            len(row.response.token_ids) / 2
+            for row, stop in list(zip(adapter.trained, finished, strict=True))[place // 4 * 4 :][:4]
+            if stop
+        ]
+        mean = sum(group) / len(group) if group else 0.0
+        std = math.sqrt(sum((x - mean) ** 2 for x in group) / (len(group) - 1)) if len(group) > 1 else 0.0
+        expected = (len(adapter.trained[place].response.token_ids) / 2 - mean) / (std + 1e-4) if stopped else 0.0
+        assert advantage == pytest.approx(expected, abs=1e-4)
+        assert bool(batch["completion_mask"][place].any()) == stopped
+
+
+def weights(out: Path) -> dict[str, Any]:
+    from safetensors.torch import load_file
+
+    return load_file(out / "policy" / "adapter_model.safetensors")
+
+
+def largest_difference(one: Path, other: Path) -> float:
+    first, second = weights(one), weights(other)
+    return max((first[name] - second[name]).abs().max().item() for name in first)
+
+
+@pytest.mark.parametrize("loss_type", ["grpo", "bnpo", "dr_grpo", "dapo"])
+def test_one_number_a_response_by_token_is_plain_grpo(
+    loss_type: Any, policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Five steps: rewards, losses, gradients and weights, with TRL's own advantages and with ours on every token."""
+    monkeypatch.setitem(ESTIMATORS, "whiten", ESTIMATORS["group"])
+    plain = replace(CONFIG, steps=5, advantages="group", loss_type=loss_type, beta=0.01)
+    for name, config in (("plain", plain), ("tokens", replace(plain, advantages="whiten"))):
+        train_grpo(config, run.QUESTIONS, all_scored, policy, tmp_path / name, method="m", seed=1)
+    one, other = (
+        [json.loads(line) for line in (tmp_path / name / "metrics.jsonl").read_text().splitlines()]
+        for name in ("plain", "tokens")
+    )
+    for first, second in zip(one, other, strict=True):
+        for key in ("reward", "loss", "grad_norm", "kl"):
+            assert first[key] == pytest.approx(second[key], rel=1e-4, abs=1e-6)
+    assert largest_difference(tmp_path / "plain", tmp_path / "tokens") < 1e-5
+
+
+@pytest.mark.parametrize("loss_type", ["grpo", "dapo"])
+def test_small_micro_batches_sum_to_the_large_one(loss_type: Any, policy: str, tmp_path: Path) -> None:
+    config = replace(CONFIG, loss_type=loss_type, steps=1, prompts_per_step=16)
+    for micro in (8, 64):
+        train_grpo(
+            replace(config, micro_batch=micro), run.QUESTIONS, by_token, policy, tmp_path / str(micro), method="m", seed=1
+        )
+    assert largest_difference(tmp_path / "8", tmp_path / "64") < 1e-5
+    assert (tmp_path / "8" / "rollouts.jsonl").read_text().count("\n") == 64
+
+
+def test_ratios_begin_at_one_and_move_when_responses_are_used_again(policy: str, tmp_path: Path) -> None:
+    config = replace(CONFIG, iterations=2, beta=0.01, advantages="process")
+    train_grpo(config, run.QUESTIONS, by_token, policy, tmp_path / "twice", method="m", seed=1)
+    rows = list(iter_feedback(tmp_path / "twice"))
+    assert len(rows) == 32 and [row.response.step for row in rows] == [1] * 16 + [2] * 16
+    scored = [row.response for row in rows if row.rewards["m"].value is not None]
+    assert any(abs(ratio - 1) > 1e-3 for response in scored for ratio in response.ratios)
+    train_grpo(replace(config, iterations=1), run.QUESTIONS, by_token, policy, tmp_path / "once", method="m", seed=1)
+    once = [row.response for row in iter_feedback(tmp_path / "once")]
+    assert all(ratio == 1 for response in once for ratio in response.ratios)
+    # the first step is sampled from the start: the same tokens, and log-probabilities from before any update
+    assert [r.token_ids for r in once[:16]] == [row.response.token_ids for row in rows[:16]]
+    for one, two in zip(once[:16], rows[:16], strict=True):
+        assert bool(one.logprobs) == (two.rewards["m"].value is not None)
+        assert one.logprobs == pytest.approx(two.response.logprobs, abs=1e-5)
+        assert one.ref_logprobs == pytest.approx(one.logprobs, abs=1e-5)  # an adapter begins as the identity
+    assert [json.loads(line)["step"] for line in (tmp_path / "twice" / "metrics.jsonl").read_text().splitlines()] == [1, 2]
+    assert (tmp_path / "twice" / "checkpoints" / "checkpoint-4").is_dir()
+
+
+def test_a_run_that_uses_responses_again_goes_on_like_a_whole_one(policy: str, tmp_path: Path) -> None:
+    import signal
+
+    config = replace(CONFIG, iterations=2, steps=3)
+    train_grpo(config, run.QUESTIONS, by_token, policy, tmp_path / "whole", method="m", seed=1)
+    calls: list[int] = []
+
+    def interrupting(responses: Sequence[Response]) -> list[Feedback]:
+        calls.append(1)
+        if len(calls) == 2:
+            signal.raise_signal(signal.SIGINT)
+        return by_token(responses)
+
+    assert train_grpo(config, run.QUESTIONS, interrupting, policy, tmp_path / "cut", method="m", seed=1) == "interrupted"
+    assert train_grpo(config, run.QUESTIONS, by_token, policy, tmp_path / "cut", method="m", seed=1) == "done"
+    assert (tmp_path / "cut" / "rollouts.jsonl").read_bytes() == (tmp_path / "whole" / "rollouts.jsonl").read_bytes()
+    assert largest_difference(tmp_path / "cut", tmp_path / "whole") == 0
+
+
+def test_what_the_loss_was_given_is_on_record(policy: str, tmp_path: Path) -> None:
+    train_grpo(replace(CONFIG, beta=0.01), run.QUESTIONS, by_token, policy, tmp_path, method="m", seed=1)
+    rows = list(iter_feedback(tmp_path))
+    groups = [rows[at : at + 4] for at in range(0, 32, 4)]
+    expected = [values for group in batch_advantages(groups, "m", ESTIMATORS["rtg"]) for values in group]
+    for row, values in zip(rows, expected, strict=True):
+        response = row.response
+        if row.rewards["m"].value is None:  # not used
+            assert not (response.advantages or response.logprobs or response.ref_logprobs or response.ratios)
+            continue
+        assert response.advantages == pytest.approx(values, abs=1e-6)
+        sizes = {
+            len(part)
+            for part in (response.token_ids, response.advantages, response.logprobs, response.ref_logprobs, response.ratios)
+        }
+        assert len(sizes) == 1
+        assert all(logprob < 0 for logprob in response.logprobs)
+    metrics = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    for step, row in enumerate(metrics, start=1):
+        own = [f for f in rows if f.response.step == step]
+        scored = [f.rewards["m"] for f in own if f.rewards["m"].value is not None]
+        assert row["reward/odd"] == pytest.approx(sum(r.parts["odd"] for r in scored) / len(scored))
+        assert row["unplaced"] == 1 and row["claims"] == pytest.approx(2 * len(scored) / 16)
+        assert row["claims_wrong"] == row["claims_correct"] == row["claims"] / 2 and row["claims_vague"] == 0
+        quiet = [not any(any(f.response.advantages) for f in group) for group in groups[4 * step - 4 : 4 * step]]
+        assert row["no_signal"] == sum(quiet) / 4
+        assert row["seconds"] == pytest.approx(
+            row["seconds_generation"] + row["seconds_grading"] + row["seconds_update"], abs=0.003
+        )
+
+
+def test_settings_by_which_credit_would_vanish_are_refused() -> None:
+    with pytest.raises(WorkbenchError, match="would cancel with importance=sequence"):
+        check(replace(GRPO(), advantages="process", importance="sequence"))
+    check(replace(GRPO(), importance="sequence"))
+    with pytest.raises(WorkbenchError, match=r"clip_high is 0\.1: it must be at least clip"):
+        check(replace(GRPO(), clip_high=0.1))
+    with pytest.raises(WorkbenchError, match=r"iterations is 2: .* leave out generation_batch"):
+        check(replace(GRPO(), iterations=2, generation_batch=8))
+
+
+def test_over_a_whole_response_credit_does_cancel(policy: str, tmp_path: Path) -> None:
+    """Why the setting is refused: advantages of 3, 0, 0, 0, -3 give no gradient with one ratio a response."""
+    trainer, _ = trainer_of(CONFIG, policy, tmp_path)
+    batch = a_batch(trainer)
+    batch["advantages"] = batch["advantages"] * 0
+    batch["completion_mask"] = batch["completion_mask"] * 0 + 1
+    batch["advantages"][:, 0], batch["advantages"][:, -1] = 3.0, -3.0
+    trainer.current_gradient_accumulation_steps = 1
+    norms = {}
+    for level in ("token", "sequence"):
+        trainer.importance_sampling_level = level
+        trainer.model.zero_grad()
+        trainer._compute_loss(trainer.model, batch).backward()
+        grads = [weight.grad.abs().max().item() for weight in trainer.model.parameters() if weight.grad is not None]
+        norms[level] = max(grads)
+    assert norms["sequence"] < 1e-6 < norms["token"]
+
+
+def test_advantages_are_shifted_as_unsloth_shifts_its_mask() -> None:
+    import torch
+
+    batch = {
+        "advantages": torch.tensor([[1.0, 2.0, 0.0], [3.0, 4.0, 5.0]]),
+        "prompt_mask": torch.tensor([[0, 0, 1, 1], [0, 1, 1, 1]]),
+    }
+    assert left_aligned(batch).tolist() == [[1, 2, 0, 0, 0], [0, 3, 4, 5, 0]]
+    assert left_aligned({**batch, "max_left_pad": 3}).tolist() == [[0, 1, 2, 0, 0, 0], [0, 0, 3, 4, 5, 0]]
+    whole = torch.tensor([1.0, 2.0])
+    assert left_aligned({**batch, "advantages": whole}) is whole
+
+
+def test_a_group_on_two_processes_is_one_group(policy: str, tmp_path: Path) -> None:
+    """Three groups of four on two processes of six responses each: the weights of one process with all twelve."""
+    root = Path(__file__).resolve().parent.parent
+    for count in (1, 2):
+        command = [
+            sys.executable,
+            "-m",
+            "torch.distributed.run",
+            "--nproc-per-node",
+            str(count),
+            "--master-port",
+            str(29500 + os.getpid() % 2000),
+        ]
+        done = subprocess.run(
+            [*command, "-m", "tests.helpers.grpo_ranks", policy, str(tmp_path / str(count))],
+            cwd=root, env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True, text=True, timeout=180,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr[-2000:]
+    assert largest_difference(tmp_path / "1", tmp_path / "2") < 1e-5
+    one, two = (sorted((f.response.id, f.response.advantages) for f in iter_feedback(tmp_path / name)) for name in ("1", "2"))
+    assert [id for id, _ in one] == [id for id, _ in two] and len(one) == 24
+    for (_, first), (_, second) in zip(one, two, strict=True):
+        assert first == pytest.approx(second, abs=1e-5)
+
+
+def test_an_unscored_row_takes_no_part() -> None:
+    rows = [Rewarded(2, (0.0, 1.0)), Rewarded(2, None), Rewarded(1, (3.0,)), Rewarded(2, (0.0, -1.0))]
+    from workbench.train.credit import token_advantages
+
+    assert token_advantages(rows, 2, "group") == [
+        (0.0, 0.0),
+        (0.0, 0.0),
+        pytest.approx((0.7071,), abs=1e-3),
+        pytest.approx((-0.7071,) * 2, abs=1e-3),
+    ]
