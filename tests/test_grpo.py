@@ -23,8 +23,9 @@ from tests.helpers.tiny_model import make_policy
 from workbench.failures import TooManyFailures
 from workbench.runs.checkpoints import is_complete, mark_complete, rewind
 from workbench.runs.folder import lock, open_run
-from workbench.train.grpo import GRPO, check, make_trainer, order, train_grpo
+from workbench.train.grpo import GRPO, check, make_trainer, train_grpo
 from workbench.train.record import Record
+from workbench.train.stage import order
 from workbench.train.trl_adapter import TRLAdapter
 from workbench.types import Failure, Feedback, Response, Reward, WorkbenchError
 

@@ -12,6 +12,7 @@ import types
 import typing
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, fields, is_dataclass, replace
+from types import MappingProxyType
 from typing import Any, Literal, TypeVar
 
 from workbench.types import WorkbenchError
@@ -112,6 +113,23 @@ def check_values(config: Any) -> None:
             raise WorkbenchError(f"{name} is '{value}': choose one of {', '.join(map(str, typing.get_args(kind)))}")
         if isinstance(value, float) and not math.isfinite(value):
             raise WorkbenchError(f"{name} is {value}: it must be a finite number")
+
+
+def check_numbers(
+    config: Any, least: Mapping[str, float] = MappingProxyType({}), positive: Sequence[str] = (), shares: Sequence[str] = ()
+) -> None:
+    """Raise a WorkbenchError for a field below its `least`, for one of `positive` that is not above 0, and for one of `shares`
+    that is not between 0 and 1; fields that are none pass."""
+    held = {name: getattr(config, name) for name in (*least, *positive, *shares)}
+    for name, value in held.items():
+        if value is None:
+            continue
+        if value < least.get(name, value):
+            raise WorkbenchError(f"{name} is {value}: it must be at least {least[name]}")
+        if name in positive and value <= 0:
+            raise WorkbenchError(f"{name} is {value}: it must be above 0")
+        if name in shares and not 0 <= value <= 1:
+            raise WorkbenchError(f"{name} is {value}: it must lie between 0 and 1")
 
 
 def parse(text: str, kind: Any, where: str) -> Any:

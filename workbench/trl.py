@@ -21,7 +21,7 @@ from workbench.generate import as_response
 from workbench.recipes import METHODS, configure_method
 from workbench.store import append_feedback
 from workbench.train.record import reason, reward_of
-from workbench.train.trl_adapter import grouped, named
+from workbench.train.sampling import grouped, named
 from workbench.types import Feedback, Grade, Question, Response, WorkbenchError
 
 COLUMNS = ("id", "question", "answers", "answer", "title", "passages", "checklist", "kind")

@@ -10,7 +10,7 @@ from typing import Any
 
 import tests.helpers.grpo_run as run
 import workbench.train.grpo as grpo
-from tests.test_grpo_credit import by_token
+from tests.helpers.credit import by_token
 
 
 def fixed(trainer: Any, prompt_ids: Sequence[Sequence[int]]) -> list[list[int]]:
@@ -30,7 +30,7 @@ def main(policy: str, out: str) -> None:
     grpo.sample = fixed
     config = replace(
         run.CONFIG, steps=2, prompts_per_step=3, group_size=4, micro_batch=None, generation_batch=None, advantages="process",
-        beta=0.0, max_new_tokens=8,
+        beta=0.0, max_new_tokens=8, loss_type="dapo",
     )  # fmt: skip
     print(grpo.train_grpo(config, run.QUESTIONS, by_token, policy, Path(out), method="m", seed=1))
 

@@ -171,13 +171,22 @@ def batch_advantages(groups: Sequence[Sequence[Feedback]], method: str, estimato
 
 
 def rewarded(feedback: Feedback, method: str) -> Rewarded:
-    """What the estimators need of one row."""
+    """What the estimators need of one row.
+
+    Raises:
+        WorkbenchError: its reward is not placed on its tokens.
+    """
     response, reward = feedback.response, feedback.rewards[method]
     length = len(response.offsets)
     if reward.value is None:
         return Rewarded(length, None, values=response.values)
     if not length:
         return Rewarded(0, (reward.value,), frozenset({0}))
+    if len(reward.tokens) != length:
+        raise WorkbenchError(
+            f"the reward '{method}' of '{response.id}' is not placed on its {length} tokens: make it with "
+            "`workbench.credit.attribute.settle`, as `grade` does"
+        )
     spans = (tokens_of(response, event) for event in reward.events)
     return Rewarded(length, reward.tokens, frozenset().union(*spans), response.values)
 

@@ -1,7 +1,6 @@
-"""What every token of a batch is credited with, between the estimators of `workbench.credit` and a TRL trainer's tensors.
+"""Credit in tensors: what every token of a batch is given, between the estimators of `workbench.credit` and the trainers.
 
-Rows come in the order in which they were rewarded; with several processes a group may lie on two of them, so the rows of all
-are gathered, grouped and cut again.
+Shapes: B responses, T tokens of the longest. Masks are 1 for what is learnt from; what they hide may hold anything.
 """
 
 from __future__ import annotations
@@ -26,11 +25,23 @@ class Trained:
     advantages: tuple[float, ...] = ()
     logprobs: tuple[float, ...] = ()
     ref_logprobs: tuple[float, ...] = ()
+    values: tuple[float, ...] = ()
     ratios: tuple[float, ...] = ()
+
+    def note(self, row: int, **tensors_BT: torch.Tensor | None) -> None:
+        """Keep this response's numbers of tensors in which it is `row`."""
+        for name, values_BT in tensors_BT.items():
+            if values_BT is not None:
+                setattr(self, name, numbers(values_BT[row, : len(self.response.token_ids)]))
 
     def recorded(self) -> Response:
         numbers = {name: value for name, value in vars(self).items() if name != "response" and value}
         return replace(self.response, **numbers)
+
+
+def numbers(values_T: torch.Tensor) -> tuple[float, ...]:
+    """Float32 numbers with the digits that tell them apart, and no more."""
+    return tuple(float(f"{value:.9g}") for value in values_T.tolist())
 
 
 def token_advantages(rows: Sequence[Rewarded], group_size: int, estimator: str) -> list[tuple[float, ...]]:
@@ -39,12 +50,12 @@ def token_advantages(rows: Sequence[Rewarded], group_size: int, estimator: str) 
     return list(chain.from_iterable(ESTIMATORS[estimator](groups)))
 
 
-def as_tensor(advantages_BT: Sequence[Sequence[float]], like_BT: torch.Tensor) -> torch.Tensor:
+def as_tensor(rows: Sequence[Sequence[float]], like_BT: torch.Tensor) -> torch.Tensor:
     """Ragged rows as float32 of the shape of `like_BT`: column t is sampled token t, what is beyond a row's end is 0."""
     import torch
 
     filled_BT = torch.zeros(like_BT.shape, dtype=torch.float32)
-    for row, values in enumerate(advantages_BT):
+    for row, values in enumerate(rows):
         filled_BT[row, : len(values)] = torch.tensor(values, dtype=torch.float32)
     return filled_BT.to(like_BT.device)
 
@@ -75,3 +86,49 @@ def left_aligned(batch: Mapping[str, Any]) -> torch.Tensor:
     width = int(batch.get("max_left_pad", padding_B.max()))
     columns_BT = torch.arange(length, device=advantages_BT.device) + (width - padding_B)[:, None]
     return advantages_BT.new_zeros(rows, length + width).scatter_(1, columns_BT, advantages_BT)
+
+
+def shown(values_BT: torch.Tensor, mask_BT: torch.Tensor) -> torch.Tensor:
+    """0 wherever the mask is: a product would keep what is not finite."""
+    import torch
+
+    return torch.where(mask_BT.bool(), values_BT, torch.zeros((), dtype=values_BT.dtype, device=values_BT.device))
+
+
+def mean(values_BT: torch.Tensor, mask_BT: torch.Tensor) -> torch.Tensor:
+    return shown(values_BT, mask_BT).sum() / mask_BT.sum().clamp(min=1)
+
+
+def whitened(advantages_BT: torch.Tensor, mask_BT: torch.Tensor) -> torch.Tensor:
+    """Mean 0 and variance 1 over the tokens."""
+    centred_BT = advantages_BT - mean(advantages_BT, mask_BT)
+    return shown(centred_BT * (mean(centred_BT**2, mask_BT) + 1e-8).rsqrt(), mask_BT)
+
+
+def ratio_of(logprobs_BT: torch.Tensor, old_logprobs_BT: torch.Tensor) -> torch.Tensor:
+    """How likely a token is now to how likely it was, between e⁻²⁰ and e²⁰."""
+    return (logprobs_BT - old_logprobs_BT).clamp(-20, 20).exp()
+
+
+def kl_of(logprobs_BT: torch.Tensor, ref_logprobs_BT: torch.Tensor, kind: str, most: float = 10.0) -> torch.Tensor:
+    """A token's part of the KL to the reference ρ, no larger than `most`: k1 = log π/ρ, k3 = ρ/π − 1 − log ρ/π."""
+    log_ratio_BT = (ref_logprobs_BT - logprobs_BT).clamp(-20, 20)
+    kl_BT = -log_ratio_BT if kind == "k1" else log_ratio_BT.exp() - 1 - log_ratio_BT
+    return kl_BT.clamp(-most, most)
+
+
+def gae(rewards_BT: torch.Tensor, values_BT: torch.Tensor, mask_BT: torch.Tensor, gamma: float, lam: float) -> torch.Tensor:
+    """Generalised advantages (arXiv 1506.02438, eq. 16): Σ_l (γλ)^l δ_{t+l}, δ_t = r_t + γ V_{t+1} − V_t; 0 beyond the end.
+
+    `workbench.credit.advantages.gae` in tensors, for what a step computes.
+    """
+    import torch
+
+    rewards_BT, values_BT = shown(rewards_BT, mask_BT), shown(values_BT, mask_BT)
+    advantages_BT = torch.zeros_like(rewards_BT)
+    advantage_B = following_B = torch.zeros_like(rewards_BT[:, 0])
+    for t in reversed(range(rewards_BT.shape[1])):
+        delta_B = rewards_BT[:, t] + gamma * following_B - values_BT[:, t]
+        advantage_B = advantages_BT[:, t] = shown(delta_B + gamma * lam * advantage_B, mask_BT[:, t])
+        following_B = values_BT[:, t]
+    return advantages_BT

@@ -8,22 +8,20 @@ random states, and what was recorded after the checkpoint is cut off.
 from __future__ import annotations
 
 import importlib.util
-import random
-import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from workbench.config import check_values, setting
-from workbench.runs.checkpoints import mark_complete, rewind
+from workbench.config import check_numbers, check_values, setting
+from workbench.runs.checkpoints import rewind
 from workbench.runs.rollouts import check_rollouts
 from workbench.train.credit import left_aligned
-from workbench.train.models import Trainee, load_trainee
+from workbench.train.models import Trainee, load_trainee, save_policy
 from workbench.train.record import Record
 from workbench.train.sampling import sample
-from workbench.train.stage import Job, Stage, Status
+from workbench.train.stage import Job, Stage, Status, order
 from workbench.train.trl_adapter import TRLAdapter
 from workbench.types import Grade, Question, WorkbenchError
 
@@ -64,24 +62,11 @@ class GRPO:
 def check(config: GRPO) -> None:
     """Raise a WorkbenchError naming the field for settings that cannot work."""
     check_values(config)
-    at_least = {
-        "steps": 1,
-        "prompts_per_step": 1,
-        "group_size": 2,
-        "max_new_tokens": 1,
-        "lora_r": 1,
-        "lora_alpha": 1,
-        "iterations": 1,
-    }
-    for field, least in {**at_least, "save_every": 1, "beta": 0}.items():
-        if getattr(config, field) < least:
-            raise WorkbenchError(f"{field} is {getattr(config, field)}: it must be at least {least}")
-    for field in ("learning_rate", "temperature", "top_p", "clip"):
-        if getattr(config, field) <= 0:
-            raise WorkbenchError(f"{field} is {getattr(config, field)}: it must be above 0")
-    for field in ("warmup", "max_failed", "top_p"):
-        if not 0 <= getattr(config, field) <= 1:
-            raise WorkbenchError(f"{field} is {getattr(config, field)}: it must lie between 0 and 1")
+    counts = ("steps", "prompts_per_step", "max_new_tokens", "lora_r", "lora_alpha", "iterations", "save_every")
+    check_numbers(
+        config, {**dict.fromkeys(counts, 1), "group_size": 2, "beta": 0},
+        positive=("learning_rate", "temperature", "top_p", "clip"), shares=("warmup", "max_failed", "top_p"),
+    )  # fmt: skip
     if config.clip_high is not None and config.clip_high < config.clip:
         raise WorkbenchError(f"clip_high is {config.clip_high}: it must be at least clip, {config.clip}, or none")
     if config.importance == "sequence" and config.advantages != "group":
@@ -138,8 +123,8 @@ def train_grpo(
     """Train `policy` on `questions` in the run folder `out`, continuing what is there; the adapter goes to `out/policy`.
 
     Args:
-        grade: grades responses; `feedback.rewards[method].value` is the reward. A reward of None is no reward of 0: the
-            response leaves its group's baseline and gets advantage 0.
+        grade: grades responses; `feedback.rewards[method].value` is the reward, and its `tokens` are what the other estimators
+            than `group` read. A reward of None is no reward of 0: the response leaves its group's baseline and is not used.
         policy: folder or hub name of the starting checkpoint.
         unsloth: see `load_trainee`.
 
@@ -153,11 +138,11 @@ def train_grpo(
     check(config)
     if not questions:
         raise WorkbenchError("no questions to train on: choose another bench, split or kinds")
-    from accelerate.utils import gather_object
+    from accelerate.utils import broadcast_object_list, gather_object
 
     state = process()
-    with state.main_process_first():
-        checkpoint, done = rewind(out, batches(config)[0], config.iterations)
+    place: list[Any] = [*rewind(out, batches(config)[0], config.iterations)] if state.is_main_process else [None, 0]
+    checkpoint, done = place if state.num_processes == 1 else broadcast_object_list(place)
     if done and state.is_main_process:
         print(f"resuming '{out}' after step {done} of {config.steps}", file=sys.stderr)
     longest = 4096 if config.max_new_tokens <= 2048 else 2 * config.max_new_tokens
@@ -171,7 +156,7 @@ def train_grpo(
         adapter = make_adapter(config, record, questions, trainee)
         trainer = make_trainer(config, trainee, adapter, out=out, seed=seed)
         trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
-    if record.interrupted:
+    if adapter.stopping:
         return "interrupted"
     if state.is_main_process:
         check_rollouts(out / "rollouts.jsonl", config.steps, batches(config)[0])
@@ -186,15 +171,6 @@ def process() -> PartialState:
     from accelerate import PartialState
 
     return PartialState(cpu=not torch.cuda.is_available())
-
-
-def order(count: int, wanted: int, seed: int) -> list[int]:
-    """`wanted` question numbers: one shuffled pass over `count` questions after another."""
-    rng = random.Random(f"order-{seed}")
-    numbers: list[int] = []
-    while len(numbers) < wanted:
-        numbers += rng.sample(range(count), count)
-    return numbers[:wanted]
 
 
 def make_adapter(config: GRPO, record: Record, questions: Sequence[Question], trainee: Trainee) -> TRLAdapter:
@@ -302,15 +278,3 @@ def make_trainer(config: GRPO, trainee: Trainee, adapter: TRLAdapter, out: Path,
     if "ref" in getattr(trainer.model, "peft_config", {}):
         trainer.model.delete_adapter("ref")
     return trainer
-
-
-def save_policy(trainee: Trainee, out: Path) -> None:
-    """Put the adapter and its tokenizer, with the digests of their files, into `out/policy`, whole or not at all."""
-    partial, final = out / "policy.partial", out / "policy"
-    shutil.rmtree(partial, ignore_errors=True)
-    trainee.model.save_pretrained(str(partial))
-    trainee.tokenizer.save_pretrained(str(partial))
-    (partial / "README.md").unlink(missing_ok=True)  # an empty model card
-    mark_complete(partial)
-    shutil.rmtree(final, ignore_errors=True)
-    partial.rename(final)

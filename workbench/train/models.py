@@ -1,15 +1,19 @@
-"""The one place that loads a policy for training: Unsloth on a GPU that has it, transformers with PEFT anywhere else."""
+"""The one place that loads a policy for training, by Unsloth on a GPU that has it, by transformers and PEFT elsewhere, and puts
+away what was trained."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import tempfile
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from workbench.disk import cache_folder
 from workbench.policy import check_policy_name, load_checkpoint
+from workbench.runs.checkpoints import mark_complete
 
 LINEAR = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
 
@@ -127,3 +131,15 @@ def _load_unsloth(policy: str, lora_r: int, lora_alpha: int, seed: int, max_leng
     )
     tokenizer.padding_side = "left"
     return Trainee(model, tokenizer, "unsloth")
+
+
+def save_policy(trainee: Trainee, out: Path) -> None:
+    """Put the adapter and its tokenizer, with the digests of their files, into `out/policy`, whole or not at all."""
+    partial, final = out / "policy.partial", out / "policy"
+    shutil.rmtree(partial, ignore_errors=True)
+    trainee.model.save_pretrained(str(partial))
+    trainee.tokenizer.save_pretrained(str(partial))
+    (partial / "README.md").unlink(missing_ok=True)  # an empty model card
+    mark_complete(partial)
+    shutil.rmtree(final, ignore_errors=True)
+    partial.rename(final)

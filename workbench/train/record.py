@@ -24,7 +24,7 @@ from workbench.runs.checkpoints import mark_complete, prune, sync
 from workbench.store import Store
 from workbench.types import REFUTED, SUPPORTED, Feedback, Grade, Response
 
-LOGGED = ("loss", "kl", "entropy", "grad_norm", "learning_rate")  # what a trainer may tell of a step
+LOGGED = ("loss", "value_loss", "kl", "entropy", "grad_norm", "learning_rate")  # what a trainer may tell of a step
 
 
 class Record:
@@ -59,17 +59,20 @@ class Record:
         self.handlers: dict[int, Any] = {}
 
     def __enter__(self) -> Record:
-        if threading.current_thread() is threading.main_thread():
-            for name in (signal.SIGINT, signal.SIGTERM):
-                self.handlers[name] = signal.signal(name, self._stop)
         if self.main:
             self.store = Store(self.out)
             self.progress.start()
+        if threading.current_thread() is threading.main_thread():
+            for name in (signal.SIGINT, signal.SIGTERM):
+                self.handlers[name] = signal.signal(name, self._stop)
         return self
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: Any) -> None:
+        """What was graded of a step that something broke off is kept, until the run goes on and grades it anew."""
         self.progress.stop()
         if self.main:
+            if kind is not None:
+                self.store.append(self.step_feedbacks)
             self.store.close()
         gc.unfreeze()
         for name, handler in self.handlers.items():
@@ -87,10 +90,10 @@ class Record:
         print("stopping after this step; once more stops at once", file=sys.stderr)
 
     def pay(self, responses: Sequence[Response], step: int) -> list[Feedback]:
-        """Grade responses of a step. They are stored when the step is logged.
+        """Grade responses of a step. They are stored when the step is logged, or when something breaks it off.
 
         Raises:
-            TooManyFailures: too large a share of the step's responses so far have no reward; they are stored then.
+            TooManyFailures: too large a share of the step's responses so far have no reward.
         """
         with self.timed("grading"):
             feedbacks = self.grade(responses)
@@ -98,22 +101,18 @@ class Record:
         every = self.gather([(reward_of(f, self.method), reason(f, self.method)) for f in self.step_feedbacks])
         unscored = [why for value, why in every if value is None]
         if too_many(len(unscored), len(every), self.max_failed):
-            self._keep(self.gather(self.step_feedbacks))
             raise TooManyFailures(
                 f"{len(unscored)} of {len(every)} responses of step {step} could not be graded ({unscored[0]}): mend that and "
                 "run the same command again, or raise max_failed"
             )
         return feedbacks
 
-    def _keep(self, feedbacks: Sequence[Feedback]) -> None:
-        if self.main:
-            self.store.append(feedbacks)
-
     def log(self, step: int, logs: Mapping[str, Any], responses: Sequence[Response]) -> None:
         """Store the responses of a finished step, as training left them, with what was found out about them, and append the
         step's row. What begins with `seconds` is all that differs between equal runs."""
         feedbacks = self.gather([replace(f, response=r) for f, r in zip(self.step_feedbacks, responses, strict=True)])
-        self._keep(feedbacks)
+        if self.main:
+            self.store.append(feedbacks)
         row: dict[str, Any] = {
             "step": step,
             **paid(feedbacks, self.method),

@@ -1,12 +1,15 @@
-"""How a TRL trainer samples its rollouts: by the engine that evaluation uses, told what the trainer's own config says."""
+"""How trainers sample their rollouts, and what these are called: by the engine that evaluation uses. A TRL trainer's own config
+says how it samples."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from workbench.generate import Sampling, hf
-from workbench.types import WorkbenchError
+from workbench.generate import Sampling, as_response, hf, prompt_ids
+from workbench.types import Question, Response, WorkbenchError
 
 NEUTRAL = {"top_k": (None, 0), "min_p": (None, 0.0), "repetition_penalty": (None, 1.0), "cache_implementation": (None,)}
 KNOWN = {"max_new_tokens", "do_sample", "temperature", "top_p", "eos_token_id", "pad_token_id", "bos_token_id"}
@@ -58,3 +61,39 @@ def stop_ids(settings: Mapping[str, Any]) -> list[int]:
     """The ids that end a completion."""
     ids = settings["eos_token_id"]
     return list(ids) if isinstance(ids, list | tuple) else [ids]
+
+
+def rollouts(
+    model: Any, tokenizer: Any, questions: Sequence[Question], group_size: int, how: Sampling, step: int
+) -> list[Response]:
+    """`group_size` responses to each question, from the weights as they are."""
+    asked = [question for question in questions for _ in range(group_size)]
+    stop = [tokenizer.eos_token_id]
+    completions = hf.complete(model, tokenizer.pad_token_id, prompt_ids(tokenizer, asked), stop, how)
+    return [
+        named(as_response(tokenizer, question, ids, stop), group, number, step)
+        for question, (ids, _), (group, number) in zip(asked, completions, grouped(asked, step, group_size), strict=True)
+    ]
+
+
+def grouped(
+    questions: Iterable[Question], step: int | None, size: int | None = None, asked: Counter[str] | None = None
+) -> Iterator[tuple[str, int]]:
+    """(group, sample) of each response to these questions, in order.
+
+    A group is "question/step", or the question where no step is told. TRL samples a question `size` times in a row, and a
+    step that asks it a second time makes another group of it, "question/step.2"; `asked` remembers the step's earlier calls.
+    Where the size is not known, all responses to a question are one group.
+    """
+    asked = Counter() if asked is None else asked
+    for position, question in enumerate(questions):
+        sample = asked[question.id] if size is None else position % size
+        if size is None or sample == 0:
+            asked[question.id] += 1
+        again = f".{asked[question.id]}" if size is not None and asked[question.id] > 1 else ""
+        yield (question.id if step is None else f"{question.id}/{step}{again}"), sample
+
+
+def named(response: Response, group: str, sample: int, step: int | None) -> Response:
+    """The response under the id that its group and its number there make."""
+    return replace(response, id=f"{group}/{sample}", group=group, sample=sample, step=step)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,3 +35,12 @@ class Stage:
 
     name: str
     run: Callable[[Job], Status]
+
+
+def order(count: int, wanted: int, seed: int) -> list[int]:
+    """`wanted` question numbers: one shuffled pass over `count` questions after another."""
+    rng = random.Random(f"order-{seed}")
+    numbers: list[int] = []
+    while len(numbers) < wanted:
+        numbers += rng.sample(range(count), count)
+    return numbers[:wanted]

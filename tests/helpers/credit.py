@@ -1,0 +1,49 @@
+"""Rewards on tokens for trainers' tests, and how far two runs' weights lie apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from workbench.types import Event, Feedback, Response, Reward, Verdict
+
+
+def by_token(responses: Sequence[Response]) -> list[Feedback]:
+    """Pays every token by its id; one response in six or so is not scored."""
+    return [_by_token(response) for response in responses]
+
+
+def all_scored(responses: Sequence[Response]) -> list[Feedback]:
+    """The same with -1 for those that are not scored, which TRL alone leaves in its denominators."""
+    return [f if f.rewards["m"].value is not None else _worst(f) for f in by_token(responses)]
+
+
+def _worst(feedback: Feedback) -> Feedback:
+    tokens = (-1.0, *(0.0 for _ in feedback.response.token_ids[1:]))
+    return replace(feedback, rewards={"m": Reward(-1.0, tokens=tokens)})
+
+
+def _by_token(response: Response) -> Feedback:
+    tokens = tuple((id % 5 - 2.0) * (place % 2) for place, id in enumerate(response.token_ids))
+    if sum(response.token_ids) % 6 == 0:
+        return Feedback(response, rewards={"m": Reward(None)})
+    events = tuple(Event("odd", value, end) for value, (_, end) in zip(tokens, response.offsets, strict=True) if value)
+    verdicts = (
+        Verdict("claim:0", "fact", "wrong"),
+        Verdict("claim:1", "fact", "correct"),
+        Verdict("outcome", "answer", "correct"),
+    )
+    return Feedback(response, verdicts=verdicts, rewards={"m": Reward(sum(tokens), {"odd": sum(tokens)}, events, tokens, (7,))})
+
+
+def weights(out: Path) -> dict[str, Any]:
+    from safetensors.torch import load_file
+
+    return load_file(out / "policy" / "adapter_model.safetensors")
+
+
+def largest_difference(one: Path, other: Path) -> float:
+    first, second = weights(one), weights(other)
+    return max((first[name] - second[name]).abs().max().item() for name in first)

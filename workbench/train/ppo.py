@@ -1,0 +1,251 @@
+"""PPO (arXiv 1707.06347) with a reward on any token and a critic on the same LoRA model, from the first line to the last.
+
+A step: sample → grade → log-probabilities and values of every token → generalised advantages → clipped updates. No kept library
+takes rewards by token any more, so the loop is here, to be read. Shapes: B responses, T tokens of the longest, L of the longest
+prompt and that. A killed run goes on from its last complete checkpoint and ends with the weights of an uninterrupted one.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from workbench.config import check_numbers, check_values, setting
+from workbench.credit.advantages import rewarded
+from workbench.generate import Sampling
+from workbench.runs.checkpoints import rewind
+from workbench.runs.rollouts import check_rollouts
+from workbench.train.actor import Actor, State
+from workbench.train.credit import Trained, as_tensor, gae, kl_of, mean, ratio_of, shown, whitened
+from workbench.train.models import load_trainee, save_policy
+from workbench.train.record import Record, reward_of
+from workbench.train.sampling import rollouts
+from workbench.train.stage import Job, Stage, Status, order
+from workbench.types import Feedback, Grade, Question, Response, WorkbenchError
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True)
+class PPO:
+    """Settings of a PPO run. Defaults are those of RLFH's released code *(code)* where it states them; those of the adapter are
+    ours."""
+
+    steps: int = setting(100, "batches of responses to learn from")
+    prompts_per_step: int = setting(128, "questions a step")
+    group_size: int = setting(1, "responses sampled to each question")
+    learning_rate: float = setting(5e-7, "of AdamW, for the adapter")
+    critic_rate: float = setting(9e-6, "of AdamW, for the value head")
+    warmup: float = setting(0.03, "share of the steps in which the learning rates rise")
+    floor: float = setting(0.1, "share of the learning rates that their cosine ends at")
+    epochs: int = setting(1, "passes over each step's responses")
+    minibatch: int | None = setting(None, "responses of an update; none: the whole step at once")
+    micro_batch: int | None = setting(8, "responses per backward pass; none: the whole update at once")
+    clip: float = setting(0.2, "ε: how far the ratio of a token's probabilities may go from 1")
+    value_clip: float = setting(0.2, "how far a value may go from what it was when the response was sampled")
+    value_weight: float = setting(1.0, "weight of the critic's loss")
+    gamma: float = setting(1.0, "γ: discount of later rewards")
+    lam: float = setting(0.95, "λ of generalised advantage estimation")
+    beta: float = setting(0.01, "weight of the KL penalty to the starting policy, inside the reward")
+    kl: Literal["k1", "k3"] = setting(
+        "k3", "how a token's KL is estimated *(code)*: k3 is never negative, the log-ratio k1 has the gradient of the KL"
+    )
+    whiten: bool = setting(True, "normalise advantages over the tokens of a step")
+    temperature: float = setting(1.0, "at which responses are sampled")
+    max_new_tokens: int = setting(1024, "tokens at which a response is cut off")
+    lora_r: int = setting(16, "rank of the adapter")
+    lora_alpha: int = setting(32, "the adapter's scale, as a multiple of 1 / rank")
+    save_every: int = setting(10, "steps between checkpoints")
+    max_failed: float = setting(0.2, "share of ungraded responses in a step above which the run stops")
+
+
+def check(config: PPO) -> None:
+    """Raise a WorkbenchError naming the field for settings that cannot work."""
+    check_values(config)
+    counts = ("steps", "prompts_per_step", "group_size", "epochs", "max_new_tokens", "lora_r", "lora_alpha", "save_every")
+    check_numbers(
+        config, {**dict.fromkeys(counts, 1), "beta": 0, "value_weight": 0},
+        positive=("learning_rate", "critic_rate", "clip", "value_clip", "temperature"),
+        shares=("warmup", "floor", "gamma", "lam", "max_failed"),
+    )  # fmt: skip
+    responses, update, micro = sizes(config)
+    if micro < 1 or update < 1 or responses % update or update % micro:
+        raise WorkbenchError(
+            f"{responses} responses a step do not split into minibatch {update} and micro_batch {micro}: "
+            "each must divide the one before"
+        )
+
+
+def sizes(config: PPO) -> tuple[int, int, int]:
+    """How many responses make a step, make an update, and go through one backward pass."""
+    responses = config.prompts_per_step * config.group_size
+    update = responses if config.minibatch is None else config.minibatch
+    return responses, update, update if config.micro_batch is None else config.micro_batch
+
+
+def ppo_stage(config: PPO, questions: Sequence[Question], grade: Grade, method: str) -> Stage:
+    """`train_ppo` from the policy that the run starts from, as a stage called "ppo".
+
+    Raises:
+        WorkbenchError: settings that cannot work.
+    """
+    check(config)
+
+    def run(job: Job) -> Status:
+        return train_ppo(config, questions, grade, job.start, job.out, method=method, seed=job.seed)
+
+    return Stage("ppo", run)
+
+
+def train_ppo(
+    config: PPO, questions: Sequence[Question], grade: Grade, policy: str, out: Path, *, method: str, seed: int
+) -> Status:
+    """Train `policy` on `questions` in the run folder `out`, continuing what is there; the adapter goes to `out/policy`.
+
+    The value head, which only training needs, stays in the checkpoints. Rows are those of `train_grpo`, with `values`.
+
+    Args:
+        grade: grades responses; `feedback.rewards[method].tokens` are the rewards. A response without a reward is not used.
+        policy: folder or hub name of the starting checkpoint.
+
+    Returns:
+        "done", or "interrupted" after Ctrl-C: then a checkpoint of the last finished step was written.
+
+    Raises:
+        WorkbenchError: settings that cannot work, no questions, no such policy.
+        workbench.failures.TooManyFailures: more than `max_failed` of a step's responses have no reward.
+    """
+    check(config)
+    if not questions:
+        raise WorkbenchError("no questions to train on: choose another bench, split or kinds")
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise WorkbenchError("PPO trains in one process: leave out the launcher, or train with GRPO")
+    checkpoint, done = rewind(out, sizes(config)[0])
+    trainee = load_trainee(policy, lora_r=config.lora_r, lora_alpha=config.lora_alpha, seed=seed, unsloth=False)
+    state = State(Actor(trainee), config, seed)
+    if checkpoint:
+        print(f"resuming '{out}' after step {done} of {config.steps}", file=sys.stderr)
+        state.load(checkpoint)
+    asked = order(len(questions), config.steps * config.prompts_per_step, seed)
+    with Record(out, method, grade, steps=config.steps, done=done, max_failed=config.max_failed) as record:
+        record.begin()
+        for step in range(done + 1, config.steps + 1):
+            first = (step - 1) * config.prompts_per_step
+            ppo_step(state, record, [questions[number] for number in asked[first : first + config.prompts_per_step]], step)
+            if step % config.save_every == 0 or step == config.steps or record.interrupted:
+                record.saved(state.save(out / "checkpoints" / f"checkpoint-{step}"))
+            if record.interrupted and step < config.steps:
+                return "interrupted"
+    check_rollouts(out / "rollouts.jsonl", config.steps, sizes(config)[0])
+    save_policy(trainee, out)
+    return "done"
+
+
+def ppo_step(state: State, record: Record, questions: Sequence[Question], step: int) -> None:
+    """Sample, grade, update, record."""
+    import torch
+
+    config: PPO = state.config
+    how = Sampling(max_new_tokens=config.max_new_tokens, temperature=config.temperature, seed=state.draw())
+    with record.timed("generation"):
+        responses = rollouts(state.actor.model, state.actor.tokenizer, questions, config.group_size, how, step)
+    feedbacks = record.pay(responses, step)
+    batch = prepare(state.actor, feedbacks, record.method, config)
+    rate = state.set_rates(step)
+    ratios_BT = torch.ones_like(batch.mask_BT)
+    updates: list[dict[str, float]] = []
+    for _ in range(config.epochs):
+        for rows_b in torch.randperm(len(feedbacks), generator=state.generator).split(sizes(config)[1]):
+            if batch.mask_BT[rows_b].any():
+                updates.append(update(state, batch, rows_b, ratios_BT))
+    logs = {name: sum(one[name] for one in updates) / len(updates) for name in (updates[0] if updates else ())}
+    logs |= {"kl": mean(batch.kl_BT, batch.mask_BT).item(), "learning_rate": rate}
+    record.log(step, logs, [batch.told(response, row, ratios_BT) for row, response in enumerate(responses)])
+
+
+def update(state: State, batch: Batch, rows_b: torch.Tensor, ratios_BT: torch.Tensor) -> dict[str, float]:
+    """One step of the optimizer on some rows, whose ratios are put into `ratios_BT`; losses are means over their tokens."""
+    config: PPO = state.config
+    tokens = batch.mask_BT[rows_b].sum()
+    logs = {"loss": 0.0, "value_loss": 0.0}
+    for part_b in rows_b.split(sizes(config)[2]):
+        policy, value, ratios_BT[part_b] = losses(state.actor, batch, part_b, config)
+        ((policy + config.value_weight * value) / tokens).backward()
+        logs["loss"] += (policy.detach() / tokens).item()
+        logs["value_loss"] += (value.detach() / tokens).item()
+    return {**logs, "grad_norm": state.update()}
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A step's responses as tensors, prompts padded on the left, responses on the right; `mask_BT` marks what is learnt from.
+
+    What the updates of a step share comes from the weights before them.
+    """
+
+    ids_BL: torch.Tensor
+    attention_BL: torch.Tensor
+    mask_BT: torch.Tensor
+    logprobs_BT: torch.Tensor
+    ref_logprobs_BT: torch.Tensor
+    kl_BT: torch.Tensor
+    values_BT: torch.Tensor
+    advantages_BT: torch.Tensor
+    returns_BT: torch.Tensor
+
+    def told(self, response: Response, row: int, ratios_BT: torch.Tensor) -> Response:
+        """The response with what its tokens came to; as it is, where it was not used."""
+        trained = Trained(response)
+        if self.mask_BT[row].any():
+            trained.note(
+                row, logprobs=self.logprobs_BT, ref_logprobs=self.ref_logprobs_BT, values=self.values_BT,
+                advantages=self.advantages_BT, ratios=ratios_BT,
+            )  # fmt: skip
+        return trained.recorded()
+
+
+def prepare(actor: Actor, feedbacks: Sequence[Feedback], method: str, config: PPO) -> Batch:
+    """Tensors of graded responses, with advantages of the rewards less the KL penalty."""
+    import torch
+
+    ids_BL, attention_BL, mask_BT = actor.laid_out([feedback.response for feedback in feedbacks])
+    scored = [reward_of(feedback, method) is not None for feedback in feedbacks]
+    mask_BT = mask_BT * torch.tensor(scored, device=mask_BT.device)[:, None]
+    rewards = [rewarded(f, method).rewards if known else () for f, known in zip(feedbacks, scored, strict=True)]
+    rewards_BT = as_tensor([row or () for row in rewards], mask_BT)
+
+    def read() -> tuple[torch.Tensor, ...]:
+        parts = zip(*(part.split(sizes(config)[2]) for part in (ids_BL, attention_BL)), strict=True)
+        found = [actor.read(ids, attention, mask_BT.shape[1], config.temperature) for ids, attention in parts]
+        return tuple(torch.cat(pieces) for pieces in zip(*found, strict=True))
+
+    with torch.no_grad():
+        logprobs_BT, values_BT = read()
+        with actor.model.disable_adapter():
+            ref_logprobs_BT, _ = read()
+    kl_BT = kl_of(logprobs_BT, ref_logprobs_BT, config.kl)
+    advantages_BT = gae(rewards_BT - config.beta * kl_BT, values_BT, mask_BT, config.gamma, config.lam)
+    returns_BT = advantages_BT + values_BT
+    if config.whiten:
+        advantages_BT = whitened(advantages_BT, mask_BT)
+    return Batch(ids_BL, attention_BL, mask_BT, logprobs_BT, ref_logprobs_BT, kl_BT, values_BT, advantages_BT, returns_BT)
+
+
+def losses(actor: Actor, batch: Batch, rows_b: torch.Tensor, config: PPO) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """The clipped losses of policy and critic, summed over the rows' tokens, and the ratios (b, T)."""
+    import torch
+
+    mask_bT, old_bT = batch.mask_BT[rows_b], batch.values_BT[rows_b]
+    advantages_bT, returns_bT = batch.advantages_BT[rows_b], batch.returns_BT[rows_b]
+    logprobs_bT, values_bT = actor.read(batch.ids_BL[rows_b], batch.attention_BL[rows_b], mask_bT.shape[1], config.temperature)
+    ratios_bT = ratio_of(logprobs_bT, batch.logprobs_BT[rows_b])
+    clipped_bT = ratios_bT.clamp(1 - config.clip, 1 + config.clip)
+    policy_bT = -torch.min(ratios_bT * advantages_bT, clipped_bT * advantages_bT)
+    near_bT = old_bT + (values_bT - old_bT).clamp(-config.value_clip, config.value_clip)
+    value_bT = 0.5 * torch.max((values_bT - returns_bT) ** 2, (near_bT - returns_bT) ** 2)
+    return shown(policy_bT, mask_bT).sum(), shown(value_bT, mask_bT).sum(), ratios_bT.detach()
