@@ -186,13 +186,16 @@ def test_same_seed_twice_is_identical_and_another_seed_is_not(policy: str, train
 
 @pytest.fixture(scope="module")
 def whole_run(policy: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, ...]:
-    out = tmp_path_factory.mktemp("whole")
-    assert launch(policy, out).returncode == 0
+    return whole(policy, tmp_path_factory.mktemp("whole"))
+
+
+def whole(policy: str, out: Path, kind: str = "grpo") -> tuple[Any, ...]:
+    assert launch(policy, out, kind=kind).returncode == 0
     return result(out)
 
 
-def launch(policy: str, out: Path, moment: str = "") -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "tests.helpers.grpo_run", policy, str(out), *([moment] if moment else [])]
+def launch(policy: str, out: Path, moment: str = "", kind: str = "grpo") -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "tests.helpers.grpo_run", policy, str(out), kind, *([moment] if moment else [])]
     root = Path(__file__).resolve().parent.parent
     return subprocess.run(command, cwd=root, env=os.environ, capture_output=True, text=True, timeout=120)
 
@@ -211,6 +214,19 @@ def test_killed_run_ends_like_a_whole_one(
     assert again.returncode == 0, again.stderr
     assert (f"after step {resumed} of 6" in again.stderr) if resumed else ("resuming" not in again.stderr)
     assert result(out) == whole_run
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["again", "ppo"])
+@pytest.mark.parametrize(("moment", "resumed"), [("in a checkpoint", 2), ("in the final save", 6)])
+def test_any_other_killed_run_does_too(policy: str, tmp_path: Path, kind: str, moment: str, resumed: int) -> None:
+    """Rows and metrics of steps after the checkpoint are cut off, though checkpoints may be numbered by updates."""
+    expected, out = whole(policy, tmp_path / "whole", kind), tmp_path / "run"
+    assert launch(policy, out, moment, kind).returncode == -signal.SIGKILL
+    again = launch(policy, out, kind=kind)
+    assert again.returncode == 0, again.stderr
+    assert f"after step {resumed} of 6" in again.stderr
+    assert result(out) == expected
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""A small GRPO run as a process that can kill itself at a chosen moment: python -m tests.helpers.grpo_run POLICY OUT [WHEN]."""
+"""A small run as a process that may kill itself at some moment: python -m tests.helpers.grpo_run POLICY OUT [KIND [WHEN]]."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from workbench.train.grpo import GRPO, train_grpo
+from workbench.train.ppo import PPO, train_ppo
 from workbench.types import Failure, Feedback, Question, Response, Reward, Verdict
 
 QUESTIONS = [
@@ -20,6 +22,10 @@ QUESTIONS = [
 CONFIG = GRPO(
     steps=6, prompts_per_step=4, group_size=4, learning_rate=1e-2, beta=0.01, max_new_tokens=6, micro_batch=8,
     generation_batch=8, lora_r=4, lora_alpha=8, save_every=2, max_failed=0.9,
+)  # fmt: skip
+AS_PPO = PPO(
+    steps=6, prompts_per_step=4, group_size=4, learning_rate=1e-2, critic_rate=1e-2, epochs=2, minibatch=8, micro_batch=4,
+    max_new_tokens=6, lora_r=4, lora_alpha=8, save_every=2, max_failed=0.9,
 )  # fmt: skip
 
 
@@ -52,8 +58,11 @@ def kill_when(moment: str) -> None:
     elif moment == "in a checkpoint":
         mark = record.mark_complete
 
+        marked: list[Path] = []
+
         def mark_or_die(checkpoint: Path) -> None:
-            if checkpoint.name != "checkpoint-2":
+            marked.append(checkpoint)
+            if len(marked) == 2:
                 die()
             mark(checkpoint)
 
@@ -66,14 +75,26 @@ def kill_when(moment: str) -> None:
         raise ValueError(moment)
 
 
-def main(policy: str, out: str, moment: str = "") -> None:
+def train(kind: str, policy: str, out: Path) -> str:
+    """`kind`: "grpo", "again" (responses are used for two updates) or "ppo"."""
+    from tests.helpers.credit import by_token
+
+    if kind == "grpo":
+        return train_grpo(CONFIG, QUESTIONS, grade, policy, out, method="m", seed=1)
+    if kind == "again":
+        config = replace(CONFIG, iterations=2, generation_batch=None, advantages="rtg")
+        return train_grpo(config, QUESTIONS, by_token, policy, out, method="m", seed=1)
+    return train_ppo(AS_PPO, QUESTIONS, by_token, policy, out, method="m", seed=1)
+
+
+def main(policy: str, out: str, kind: str = "grpo", moment: str = "") -> None:
     import torch
 
     torch.set_num_threads(1)
     if moment:
         kill_when(moment)
     Path(out).mkdir(exist_ok=True)
-    print(train_grpo(CONFIG, QUESTIONS, grade, policy, Path(out), method="m", seed=1))
+    print(train(kind, policy, Path(out)))
 
 
 if __name__ == "__main__":

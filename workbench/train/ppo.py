@@ -202,10 +202,8 @@ class Batch:
         """The response with what its tokens came to; as it is, where it was not used."""
         trained = Trained(response)
         if self.mask_BT[row].any():
-            trained.note(
-                row, logprobs=self.logprobs_BT, ref_logprobs=self.ref_logprobs_BT, values=self.values_BT,
-                advantages=self.advantages_BT, ratios=ratios_BT,
-            )  # fmt: skip
+            trained.note(row, logprobs=self.logprobs_BT, ref_logprobs=self.ref_logprobs_BT, values=self.values_BT)
+            trained.note(row, advantages=self.advantages_BT, ratios=ratios_BT)
         return trained.recorded()
 
 
