@@ -131,7 +131,9 @@ def test_a_response_cut_off_has_no_part_in_the_baseline_that_it_is_not_trained_o
         assert bool(batch["completion_mask"][place].any()) == stopped
 
 
-@pytest.mark.parametrize("loss_type", ["grpo", "bnpo", "dr_grpo", "dapo"])
+@pytest.mark.parametrize(
+    "loss_type", ["grpo", *(pytest.param(one, marks=pytest.mark.slow) for one in ("bnpo", "dr_grpo", "dapo"))]
+)
 def test_one_number_a_response_by_token_is_plain_grpo(
     loss_type: Any, policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -184,6 +186,7 @@ def test_ratios_begin_at_one_and_move_when_responses_are_used_again(policy: str,
     assert (tmp_path / "twice" / "checkpoints" / "checkpoint-4").is_dir()
 
 
+@pytest.mark.slow
 def test_a_run_that_uses_responses_again_goes_on_like_a_whole_one(policy: str, tmp_path: Path) -> None:
     import signal
 
@@ -275,6 +278,7 @@ def test_advantages_are_shifted_as_unsloth_shifts_its_mask() -> None:
     assert left_aligned({**batch, "advantages": whole}) is whole
 
 
+@pytest.mark.slow
 def test_a_group_on_two_processes_is_one_group(policy: str, tmp_path: Path) -> None:
     """Three groups of four on two processes of six responses each: the weights of one process with all twelve."""
     root = Path(__file__).resolve().parent.parent

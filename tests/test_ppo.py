@@ -142,6 +142,7 @@ def mean_rewards(out: Path) -> list[float]:
     return [json.loads(line)["reward"] for line in (out / "metrics.jsonl").read_text().splitlines()]
 
 
+@pytest.mark.slow
 def test_a_bandit_is_learnt(sharp: str, tmp_path: Path) -> None:
     """One token; half of all pay 1, those that the start hardly ever says. The optimum is 1."""
     config = replace(LEARNER, steps=25, max_new_tokens=1)
@@ -150,6 +151,7 @@ def test_a_bandit_is_learnt(sharp: str, tmp_path: Path) -> None:
     assert rewards[0] < 0.1 and fmean(rewards[-5:]) > 0.9
 
 
+@pytest.mark.slow
 def test_each_of_two_tokens_learns_from_its_own_reward(sharp: str, tmp_path: Path) -> None:
     """The first token is paid for being odd, the second for being even, and none sees another's reward (γ = 0): paid all at the
     end, the first could not learn."""
@@ -231,6 +233,7 @@ def test_rows_hold_what_a_step_came_to(policy: str, tmp_path: Path) -> None:
     assert metrics[0]["kl"] == pytest.approx(0, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_like_a_whole_one(policy: str, tmp_path: Path) -> None:
     train_ppo(CONFIG, run.QUESTIONS, by_token, policy, tmp_path / "whole", method="m", seed=1)
     calls: list[int] = []
