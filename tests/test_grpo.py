@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 import tests.helpers.grpo_run as run
+from tests.helpers.credit import interrupting
 from tests.helpers.tiny_model import make_policy
 from workbench.failures import TooManyFailures
 from workbench.runs.checkpoints import is_complete, mark_complete, rewind
@@ -128,7 +129,7 @@ def test_a_group_is_told_from_another_group_of_the_same_question(policy: str, tm
         adapter = TRLAdapter(record, run.QUESTIONS, AutoTokenizer.from_pretrained(policy), group_size=4)
         for number in ([0] * 4 + [1] * 4, [0] * 4 + [2] * 4):  # a step sampled in two batches
             adapter.reward([[70, 71]] * 8, number, SimpleNamespace(global_step=6))
-        record.log(7, {}, [row.recorded() for row in adapter.trained])
+        record.log(7, {}, adapter.trained)
     recorded = rows(tmp_path / "rollouts.jsonl")
     assert [row["group"] for row in recorded[::4]] == ["q0/7", "q1/7", "q0/7.2", "q2/7"]
     assert [row["sample"] for row in recorded] == [0, 1, 2, 3] * 4
@@ -231,20 +232,13 @@ def test_any_other_killed_run_does_too(policy: str, tmp_path: Path, kind: str, m
 
 @pytest.mark.slow
 def test_interrupt_saves_a_checkpoint_and_the_run_can_go_on(policy: str, whole_run: tuple[Any, ...], tmp_path: Path) -> None:
-    calls = []
-
-    def interrupting(responses: Sequence[Response]) -> list[Feedback]:
-        calls.append(len(responses))
-        if len(calls) == 5:  # in the third step: two batches a step
-            signal.raise_signal(signal.SIGINT)
-        return run.grade(responses)
-
+    broken = interrupting(run.grade, call=5)  # in the third step: two batches a step
     import torch
 
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        assert train_grpo(run.CONFIG, run.QUESTIONS, interrupting, policy, tmp_path, method="m", seed=1) == "interrupted"
+        assert train_grpo(run.CONFIG, run.QUESTIONS, broken, policy, tmp_path, method="m", seed=1) == "interrupted"
     finally:
         torch.set_num_threads(before)
     assert not (tmp_path / "policy").exists()

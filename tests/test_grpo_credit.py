@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 import tests.helpers.grpo_run as run
-from tests.helpers.credit import all_scored, by_token, largest_difference
+from tests.helpers.credit import all_scored, by_token, interrupting, largest_difference
 from tests.helpers.tiny_model import make_policy
 from workbench.credit.advantages import ESTIMATORS, Rewarded, batch_advantages
 from workbench.store import iter_feedback
-from workbench.train.credit import left_aligned
+from workbench.train.credit import left_aligned, token_advantages
 from workbench.train.grpo import GRPO, check, make_adapter, make_trainer, train_grpo
 from workbench.train.models import load_trainee
 from workbench.train.record import Record
@@ -79,7 +79,7 @@ def test_advantages_stay_with_their_tokens_when_a_batch_is_shuffled_and_split(po
         for place, ids, advantages in zip(
             batch["row"].tolist(), batch["completion_ids"].tolist(), batch["advantages"].tolist(), strict=True
         ):
-            response = adapter.trained[place].response
+            response = adapter.trained[place]
             group = adapter.record.step_feedbacks[place // 4 * 4 : place // 4 * 4 + 4]
             (expected,) = batch_advantages([group], "m", ESTIMATORS["rtg"])
             assert tuple(ids[: len(response.token_ids)]) == response.token_ids
@@ -116,17 +116,17 @@ def test_a_response_cut_off_has_no_part_in_the_baseline_that_it_is_not_trained_o
     with_eos = trainer.processing_class.eos_token_id
     trainer.model.base_model.model.lm_head.weight.data[with_eos] *= 3  # ends often enough
     batch = a_batch(trainer)
-    finished = [row.response.finish == "stop" for row in adapter.trained]
+    finished = [response.finish == "stop" for response in adapter.trained]
     assert any(finished) and not all(finished)
     for place, (advantage, stopped) in enumerate(zip(batch["advantages"].tolist(), finished, strict=True)):
         group = [
-            len(row.response.token_ids) / 2
-            for row, stop in list(zip(adapter.trained, finished, strict=True))[place // 4 * 4 :][:4]
+            len(response.token_ids) / 2
+            for response, stop in list(zip(adapter.trained, finished, strict=True))[place // 4 * 4 :][:4]
             if stop
         ]
         mean = sum(group) / len(group) if group else 0.0
         std = math.sqrt(sum((x - mean) ** 2 for x in group) / (len(group) - 1)) if len(group) > 1 else 0.0
-        expected = (len(adapter.trained[place].response.token_ids) / 2 - mean) / (std + 1e-4) if stopped else 0.0
+        expected = (len(adapter.trained[place].token_ids) / 2 - mean) / (std + 1e-4) if stopped else 0.0
         assert advantage == pytest.approx(expected, abs=1e-4)
         assert bool(batch["completion_mask"][place].any()) == stopped
 
@@ -142,10 +142,8 @@ def test_one_number_a_response_by_token_is_plain_grpo(
     plain = replace(CONFIG, steps=5, advantages="group", loss_type=loss_type, beta=0.01)
     for name, config in (("plain", plain), ("tokens", replace(plain, advantages="whiten"))):
         train_grpo(config, run.QUESTIONS, all_scored, policy, tmp_path / name, method="m", seed=1)
-    one, other = (
-        [json.loads(line) for line in (tmp_path / name / "metrics.jsonl").read_text().splitlines()]
-        for name in ("plain", "tokens")
-    )
+    one, other = (metrics_of(tmp_path / name) for name in ("plain", "tokens"))
+    assert any(row["grad_norm"] > 0.01 for row in one)
     for first, second in zip(one, other, strict=True):
         for key in ("reward", "loss", "grad_norm", "kl"):
             assert first[key] == pytest.approx(second[key], rel=1e-4, abs=1e-6)
@@ -176,31 +174,23 @@ def test_ratios_begin_at_one_and_move_when_responses_are_used_again(policy: str,
     train_grpo(replace(config, iterations=1), run.QUESTIONS, by_token, policy, tmp_path / "once", method="m", seed=1)
     once = [row.response for row in iter_feedback(tmp_path / "once")]
     assert all(ratio == 1 for response in once for ratio in response.ratios)
+    assert all(len(response.ratios) == len(response.logprobs) for response in once)
     # the first step is sampled from the start: the same tokens, and log-probabilities from before any update
     assert [r.token_ids for r in once[:16]] == [row.response.token_ids for row in rows[:16]]
     for one, two in zip(once[:16], rows[:16], strict=True):
         assert bool(one.logprobs) == (two.rewards["m"].value is not None)
         assert one.logprobs == pytest.approx(two.response.logprobs, abs=1e-5)
         assert one.ref_logprobs == pytest.approx(one.logprobs, abs=1e-5)  # an adapter begins as the identity
-    assert [json.loads(line)["step"] for line in (tmp_path / "twice" / "metrics.jsonl").read_text().splitlines()] == [1, 2]
+    assert [row["step"] for row in metrics_of(tmp_path / "twice")] == [1, 2]
     assert (tmp_path / "twice" / "checkpoints" / "checkpoint-4").is_dir()
 
 
 @pytest.mark.slow
 def test_a_run_that_uses_responses_again_goes_on_like_a_whole_one(policy: str, tmp_path: Path) -> None:
-    import signal
-
     config = replace(CONFIG, iterations=2, steps=3)
     train_grpo(config, run.QUESTIONS, by_token, policy, tmp_path / "whole", method="m", seed=1)
-    calls: list[int] = []
-
-    def interrupting(responses: Sequence[Response]) -> list[Feedback]:
-        calls.append(1)
-        if len(calls) == 2:
-            signal.raise_signal(signal.SIGINT)
-        return by_token(responses)
-
-    assert train_grpo(config, run.QUESTIONS, interrupting, policy, tmp_path / "cut", method="m", seed=1) == "interrupted"
+    broken = interrupting(by_token, call=2)
+    assert train_grpo(config, run.QUESTIONS, broken, policy, tmp_path / "cut", method="m", seed=1) == "interrupted"
     assert train_grpo(config, run.QUESTIONS, by_token, policy, tmp_path / "cut", method="m", seed=1) == "done"
     assert (tmp_path / "cut" / "rollouts.jsonl").read_bytes() == (tmp_path / "whole" / "rollouts.jsonl").read_bytes()
     assert largest_difference(tmp_path / "cut", tmp_path / "whole") == 0
@@ -223,24 +213,23 @@ def test_what_the_loss_was_given_is_on_record(policy: str, tmp_path: Path) -> No
         }
         assert len(sizes) == 1
         assert all(logprob < 0 for logprob in response.logprobs)
-    metrics = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
-    for step, row in enumerate(metrics, start=1):
+    for step, logged in enumerate(metrics_of(tmp_path), start=1):
         own = [f for f in rows if f.response.step == step]
         scored = [f.rewards["m"] for f in own if f.rewards["m"].value is not None]
-        assert row["reward/odd"] == pytest.approx(sum(r.parts["odd"] for r in scored) / len(scored))
-        assert row["unplaced"] == 1 and row["claims"] == pytest.approx(2 * len(scored) / 16)
-        assert row["claims_wrong"] == row["claims_correct"] == row["claims"] / 2 and row["claims_vague"] == 0
+        assert logged["reward/odd"] == pytest.approx(sum(r.parts["odd"] for r in scored) / len(scored))
+        assert logged["unplaced"] == 1 and logged["claims"] == pytest.approx(2 * len(scored) / 16)
+        assert logged["claims_wrong"] == logged["claims_correct"] == logged["claims"] / 2 and logged["claims_vague"] == 0
         quiet = [not any(any(f.response.advantages) for f in group) for group in groups[4 * step - 4 : 4 * step]]
-        assert row["no_signal"] == sum(quiet) / 4
-        assert row["seconds"] == pytest.approx(
-            row["seconds_generation"] + row["seconds_grading"] + row["seconds_update"], abs=0.003
+        assert logged["no_signal"] == sum(quiet) / 4
+        assert logged["seconds"] == pytest.approx(
+            logged["seconds_generation"] + logged["seconds_grading"] + logged["seconds_update"], abs=0.003
         )
 
 
 def test_settings_by_which_credit_would_vanish_are_refused() -> None:
-    with pytest.raises(WorkbenchError, match="would cancel with importance=sequence"):
-        check(replace(GRPO(), advantages="process", importance="sequence"))
-    check(replace(GRPO(), importance="sequence"))
+    with pytest.raises(WorkbenchError, match="would cancel with importance_sampling=sequence"):
+        check(replace(GRPO(), advantages="process", importance_sampling="sequence"))
+    check(replace(GRPO(), importance_sampling="sequence"))
     with pytest.raises(WorkbenchError, match=r"clip_high is 0\.1: it must be at least clip"):
         check(replace(GRPO(), clip_high=0.1))
     with pytest.raises(WorkbenchError, match=r"iterations is 2: .* leave out generation_batch"):
@@ -306,9 +295,7 @@ def test_a_group_on_two_processes_is_one_group(policy: str, tmp_path: Path) -> N
 
 def test_an_unscored_row_takes_no_part() -> None:
     rows = [Rewarded(2, (0.0, 1.0)), Rewarded(2, None), Rewarded(1, (3.0,)), Rewarded(2, (0.0, -1.0))]
-    from workbench.train.credit import token_advantages
-
-    assert token_advantages(rows, 2, "group") == [
+    assert token_advantages(rows, 2, ESTIMATORS["group"]) == [
         (0.0, 0.0),
         (0.0, 0.0),
         pytest.approx((0.7071,), abs=1e-3),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import signal
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,13 +13,13 @@ from typing import Any
 import pytest
 
 import tests.helpers.grpo_run as run
-from tests.helpers.credit import by_token, largest_difference
+from tests.helpers.credit import by_token, interrupting, largest_difference
 from tests.helpers.tiny_model import make_policy
 from workbench.credit import advantages as credit
 from workbench.generate import Sampling
 from workbench.store import iter_feedback
 from workbench.train.actor import Actor, State, schedule
-from workbench.train.credit import gae, kl_of, ratio_of, whitened
+from workbench.train.credit import kl_of, less, masked, ratio_of, whitened
 from workbench.train.models import load_trainee
 from workbench.train.ppo import PPO, check, losses, ppo_stage, prepare, train_ppo
 from workbench.train.sampling import rollouts
@@ -28,8 +27,8 @@ from workbench.train.stage import Job
 from workbench.types import Feedback, Response, Reward, WorkbenchError
 
 CONFIG = PPO(
-    steps=4, prompts_per_step=4, group_size=4, learning_rate=1e-2, critic_rate=1e-2, epochs=2, minibatch=8, micro_batch=4,
-    max_new_tokens=6, lora_r=4, lora_alpha=8, save_every=2, max_failed=0.9,
+    steps=4, prompts_per_step=4, group_size=4, learning_rate=1e-2, critic_learning_rate=1e-2, epochs=2, minibatch=8,
+    micro_batch=4, max_new_tokens=6, lora_r=4, lora_alpha=8, save_every=2, max_failed=0.9,
 )  # fmt: skip
 LEARNER = replace(CONFIG, prompts_per_step=8, minibatch=None, micro_batch=None, beta=0.0, save_every=100)
 
@@ -56,18 +55,13 @@ def actor_of(policy: str) -> Actor:
     return Actor(load_trainee(policy, lora_r=4, lora_alpha=8, seed=1))
 
 
-def test_advantages_by_hand_and_as_stored_rows_give_them() -> None:
-    import torch
-
-    rewards, values = torch.tensor([[0.0, 0.0, 1.0], [2.0, 0.0, 0.0]]), torch.tensor([[0.5, 0.5, 0.5], [1.0, 9.0, 9.0]])
-    mask = torch.tensor([[1.0, 1.0, 1.0], [1.0, 0.0, 0.0]])
-    found = gae(rewards, values, mask, 1.0, 0.95)
-    # δ = 0, 0, .5; A₂ = .5, A₁ = .95 · .5, A₀ = .95² · .5. The second response has one token: A₀ = 2 − 1.
-    assert found.tolist() == [pytest.approx([0.45125, 0.475, 0.5]), pytest.approx([1.0, 0.0, 0.0])]
-    rows = [credit.Rewarded(3, (0.0, 0.0, 1.0), values=(0.5, 0.5, 0.5)), credit.Rewarded(1, (2.0,), values=(1.0,))]
-    ((first, second),) = credit.gae(1.0, 0.95)([rows])
-    assert found[0].tolist() == pytest.approx(first) and found[1, :1].tolist() == pytest.approx(second)
-    assert gae(rewards, values, mask, 0.9, 0.0)[0].tolist() == pytest.approx([0.9 * 0.5 - 0.5, 0.9 * 0.5 - 0.5, 0.5])
+def test_advantages_by_hand_less_the_penalty() -> None:
+    # δ = 0, 0, .5; A₂ = .5, A₁ = .95 · .5, A₀ = .95² · .5
+    row = less(credit.Rewarded(3, (0.5, 0.25, 1.0)), (0.5, 0.25, 0.0, 9.0), (0.5, 0.5, 0.5, 9.0))
+    (((advantages),),) = credit.gae(1.0, 0.95)([[row]])
+    assert advantages == pytest.approx((0.45125, 0.475, 0.5))
+    unscored = credit.Rewarded(2, None)
+    assert less(unscored, (1.0, 1.0), (1.0, 1.0)) == unscored
 
 
 def test_whitening_counts_the_tokens_alone_and_kl_is_estimated_as_named() -> None:
@@ -108,7 +102,7 @@ def test_losses_and_gradients_are_those_of_a_plain_recomputation(policy: str) ->
             continue
         count = len(feedback.response.token_ids)
         ids, attention, _ = actor.laid_out([feedback.response])
-        logprobs, values = actor.read(ids, attention, count, 1.0)
+        logprobs, values = actor.logprobs_and_values(ids, attention, count, 1.0)
         for t in range(count):
             advantage, old_value, target = (part[row, t] for part in (batch.advantages_BT, batch.values_BT, batch.returns_BT))
             ratio = (logprobs[0, t] - batch.logprobs_BT[row, t]).exp()
@@ -204,9 +198,8 @@ def test_what_is_far_from_the_reference_or_masked_stays_finite() -> None:
     far, mask = torch.tensor([[-200.0, float("-inf")]]), torch.tensor([[1.0, 0.0]])
     penalty = kl_of(far, torch.zeros(1, 2), "k3")
     assert penalty[0, 0].item() == 10.0 and torch.isfinite(ratio_of(far[:, :1], torch.zeros(1, 1))).all()
-    values = torch.tensor([[0.0, float("nan")]])
-    advantages = gae(-penalty, values, mask, 1.0, 0.95)
-    assert torch.isfinite(advantages).all() and torch.isfinite(whitened(advantages, mask)).all()
+    assert torch.isfinite(whitened(torch.tensor([[3.0, float("nan")]]), mask)).all()
+    assert masked(far * far, mask).tolist() == [[40_000.0, 0.0]]
 
 
 def test_rows_hold_what_a_step_came_to(policy: str, tmp_path: Path) -> None:
@@ -236,16 +229,9 @@ def test_rows_hold_what_a_step_came_to(policy: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_run_goes_on_like_a_whole_one(policy: str, tmp_path: Path) -> None:
     train_ppo(CONFIG, run.QUESTIONS, by_token, policy, tmp_path / "whole", method="m", seed=1)
-    calls: list[int] = []
-
-    def interrupting(responses: Sequence[Response]) -> list[Feedback]:
-        calls.append(1)
-        if len(calls) == 3:
-            signal.raise_signal(signal.SIGINT)
-        return by_token(responses)
-
+    broken = interrupting(by_token, call=3)
     cut = tmp_path / "cut"
-    assert train_ppo(CONFIG, run.QUESTIONS, interrupting, policy, cut, method="m", seed=1) == "interrupted"
+    assert train_ppo(CONFIG, run.QUESTIONS, broken, policy, cut, method="m", seed=1) == "interrupted"
     assert not (cut / "policy").exists()
     assert ppo_stage(CONFIG, run.QUESTIONS, by_token, "m").run(Job(policy, cut, 1)) == "done"
     assert largest_difference(cut, tmp_path / "whole") == 0

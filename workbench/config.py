@@ -12,7 +12,6 @@ import types
 import typing
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, fields, is_dataclass, replace
-from types import MappingProxyType
 from typing import Any, Literal, TypeVar
 
 from workbench.types import WorkbenchError
@@ -115,9 +114,7 @@ def check_values(config: Any) -> None:
             raise WorkbenchError(f"{name} is {value}: it must be a finite number")
 
 
-def check_numbers(
-    config: Any, least: Mapping[str, float] = MappingProxyType({}), positive: Sequence[str] = (), shares: Sequence[str] = ()
-) -> None:
+def check_numbers(config: Any, least: Mapping[str, float], positive: Sequence[str] = (), shares: Sequence[str] = ()) -> None:
     """Raise a WorkbenchError for a field below its `least`, for one of `positive` that is not above 0, and for one of `shares`
     that is not between 0 and 1; fields that are none pass."""
     held = {name: getattr(config, name) for name in (*least, *positive, *shares)}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from workbench.types import Event, Feedback, Response, Reward, Verdict
+from workbench.types import Event, Feedback, Grade, Response, Reward, Verdict
 
 
 def by_token(responses: Sequence[Response]) -> list[Feedback]:
@@ -36,6 +37,19 @@ def _by_token(response: Response) -> Feedback:
         Verdict("outcome", "answer", "correct"),
     )
     return Feedback(response, verdicts=verdicts, rewards={"m": Reward(sum(tokens), {"odd": sum(tokens)}, events, tokens, (7,))})
+
+
+def interrupting(grade: Grade, call: int) -> Grade:
+    """The same, with Ctrl-C in call number `call`."""
+    calls: list[int] = []
+
+    def graded(responses: Sequence[Response]) -> list[Feedback]:
+        calls.append(len(responses))
+        if len(calls) == call:
+            signal.raise_signal(signal.SIGINT)
+        return grade(responses)
+
+    return graded
 
 
 def weights(out: Path) -> dict[str, Any]:

@@ -24,8 +24,8 @@ CONFIG = GRPO(
     generation_batch=8, lora_r=4, lora_alpha=8, save_every=2, max_failed=0.9,
 )  # fmt: skip
 AS_PPO = PPO(
-    steps=6, prompts_per_step=4, group_size=4, learning_rate=1e-2, critic_rate=1e-2, epochs=2, minibatch=8, micro_batch=4,
-    max_new_tokens=6, lora_r=4, lora_alpha=8, save_every=2, max_failed=0.9,
+    steps=6, prompts_per_step=4, group_size=4, learning_rate=1e-2, critic_learning_rate=1e-2, epochs=2, minibatch=8,
+    micro_batch=4, max_new_tokens=6, lora_r=4, lora_alpha=8, save_every=2, max_failed=0.9,
 )  # fmt: skip
 
 

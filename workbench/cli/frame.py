@@ -42,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         if message := error.format_message():
             command = getattr(getattr(error, "ctx", None), "command_path", "workbench")
             complain(f"{message.rstrip('.')}; `{command} --help` shows what there is")
-    except Exception as error:
+    except Exception as error:  # whatever a command runs into is one line here; --debug shows the rest
         if "--debug" in arguments:
             import traceback
 

@@ -176,9 +176,9 @@ def rewarded(feedback: Feedback, method: str) -> Rewarded:
     Raises:
         WorkbenchError: its reward is not placed on its tokens.
     """
-    response, reward = feedback.response, feedback.rewards[method]
+    response, reward = feedback.response, feedback.rewards.get(method)
     length = len(response.offsets)
-    if reward.value is None:
+    if feedback.error or reward is None or reward.value is None:
         return Rewarded(length, None, values=response.values)
     if not length:
         return Rewarded(0, (reward.value,), frozenset({0}))

@@ -176,7 +176,7 @@ class JudgeServer:
             async with self._listening():
                 ready.set_result(None)
                 await self._closed.wait()
-        except Exception as error:
+        except Exception as error:  # told to whoever waits for the server
             if ready.done():
                 raise
             ready.set_exception(error)
@@ -230,7 +230,7 @@ class JudgeServer:
         kind = chance.choice(self.kinds) if chance.random() < self.faults else None
         try:
             text = self.reply(task, elements(prompt))
-        except Exception as error:
+        except Exception as error:  # the user's script
             self._mistake = error
             return _json({"error": f"the script failed: {error!r}"}, 400)
         if isinstance(text, Fault):

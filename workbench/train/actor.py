@@ -51,7 +51,7 @@ class Actor:
         ids_BL, attention_BL = (torch.tensor(rows, device=self.model.device) for rows in (ids, attention))
         return ids_BL, attention_BL, attention_BL[:, before:].float()
 
-    def read(
+    def logprobs_and_values(
         self, ids_bL: torch.Tensor, attention_bL: torch.Tensor, length: int, temperature: float
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Of the last `length` tokens the log-probability of each and the critic's value before it: (b, T) both."""
@@ -76,7 +76,7 @@ class Actor:
 class State:
     """Adapter, value head, optimizer, and the generator of all that is random once a run has begun.
 
-    `config` has `steps`, `learning_rate`, `critic_rate`, `warmup` and `floor`.
+    `config` has `steps`, `learning_rate`, `critic_learning_rate`, `warmup` and `floor`.
     """
 
     def __init__(self, actor: Actor, config: Any, seed: int) -> None:
@@ -98,7 +98,7 @@ class State:
         """Set the learning rates of a step, counted from 1; returns the adapter's."""
         config = self.config
         share = schedule(step - 1, config.steps, config.warmup, config.floor)
-        for group, rate in zip(self.optimizer.param_groups, (config.learning_rate, config.critic_rate), strict=True):
+        for group, rate in zip(self.optimizer.param_groups, (config.learning_rate, config.critic_learning_rate), strict=True):
             group["lr"] = rate * share
         return config.learning_rate * share
 

@@ -21,7 +21,7 @@ from workbench.train.credit import left_aligned
 from workbench.train.models import Trainee, load_trainee, save_policy
 from workbench.train.record import Record
 from workbench.train.sampling import sample
-from workbench.train.stage import Job, Stage, Status, order
+from workbench.train.stage import Stage, Status, order, training
 from workbench.train.trl_adapter import TRLAdapter
 from workbench.types import Grade, Question, WorkbenchError
 
@@ -47,12 +47,12 @@ class GRPO:
     top_p: float = setting(1.0, "nucleus that responses are sampled from")
     max_new_tokens: int = setting(256, "tokens at which a response is cut off")
     loss_type: Literal["grpo", "bnpo", "dr_grpo", "dapo"] = setting("grpo", "how the loss is averaged, as TRL names it")
-    importance: Literal["token", "sequence"] = setting("token", "whose probability the ratio is of")
+    importance_sampling: Literal["token", "sequence"] = setting("token", "whose probability the ratio is of")
     iterations: int = setting(1, "optimizer steps that each step's responses are used for")
     mask_truncated: bool = setting(False, "leave responses that were cut off out of the loss and its baselines")
     lora_r: int = setting(16, "rank of the adapter")
     lora_alpha: int = setting(32, "the adapter's scale, as a multiple of 1 / rank")
-    micro_batch: int | None = setting(None, "responses per backward pass; none: the whole step at once")
+    micro_batch: int | None = setting(None, "responses per backward pass; none: all that were sampled at once")
     generation_batch: int | None = setting(None, "responses sampled at once; none: the whole step at once")
     save_every: int = setting(10, "steps between checkpoints")
     max_failed: float = setting(0.2, "share of ungraded responses in a step above which the run stops")
@@ -69,10 +69,10 @@ def check(config: GRPO) -> None:
     )  # fmt: skip
     if config.clip_high is not None and config.clip_high < config.clip:
         raise WorkbenchError(f"clip_high is {config.clip_high}: it must be at least clip, {config.clip}, or none")
-    if config.importance == "sequence" and config.advantages != "group":
+    if config.importance_sampling == "sequence" and config.advantages != "group":
         raise WorkbenchError(
-            f"advantages is {config.advantages}, by token: over a whole response they would cancel with importance=sequence; "
-            "use importance=token, or advantages=group"
+            f"advantages is {config.advantages}, by token: over a whole response they would cancel with "
+            "importance_sampling=sequence; use importance_sampling=token, or advantages=group"
         )
     if config.report_to != "none" and importlib.util.find_spec(config.report_to) is None:
         raise WorkbenchError(f"report_to is {config.report_to}, which is not installed: `pip install {config.report_to}`")
@@ -102,11 +102,7 @@ def grpo_stage(config: GRPO, questions: Sequence[Question], grade: Grade, method
         WorkbenchError: settings that cannot work.
     """
     check(config)
-
-    def run(job: Job) -> Status:
-        return train_grpo(config, questions, grade, job.start, job.out, method=method, seed=job.seed)
-
-    return Stage("grpo", run)
+    return training("grpo", train_grpo, config, questions, grade, method)
 
 
 def train_grpo(
@@ -246,7 +242,7 @@ def make_trainer(config: GRPO, trainee: Trainee, adapter: TRLAdapter, out: Path,
         max_completion_length=config.max_new_tokens,
         loss_type=config.loss_type,
         scale_rewards="group",
-        importance_sampling_level=config.importance,
+        importance_sampling_level=config.importance_sampling,
         mask_truncated_completions=config.mask_truncated,
         shuffle_dataset=False,  # the rows are laid out in order, so that resuming is skipping rows
         seed=seed,

@@ -45,7 +45,7 @@ def import_unsloth_first() -> bool:
     os.environ.setdefault("UNSLOTH_COMPILE_LOCATION", compile_folder())
     try:
         import unsloth  # noqa: F401
-    except Exception as error:
+    except Exception as error:  # see the docstring: it raises what it likes
         if not isinstance(error, ModuleNotFoundError):
             print(f"unsloth: not used, {type(error).__name__}: {str(error).splitlines()[:1]}", file=sys.stderr)
         return False

@@ -15,16 +15,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from workbench.config import check_numbers, check_values, setting
-from workbench.credit.advantages import rewarded
+from workbench.credit.advantages import gae, rewarded
 from workbench.generate import Sampling
 from workbench.runs.checkpoints import rewind
 from workbench.runs.rollouts import check_rollouts
 from workbench.train.actor import Actor, State
-from workbench.train.credit import Trained, as_tensor, gae, kl_of, mean, ratio_of, shown, whitened
+from workbench.train.credit import as_tensor, kl_of, less, masked, masked_mean, noted, ratio_of, token_advantages, whitened
 from workbench.train.models import load_trainee, save_policy
-from workbench.train.record import Record, reward_of
+from workbench.train.record import Record
 from workbench.train.sampling import rollouts
-from workbench.train.stage import Job, Stage, Status, order
+from workbench.train.stage import Stage, Status, order, training
 from workbench.types import Feedback, Grade, Question, Response, WorkbenchError
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class PPO:
     prompts_per_step: int = setting(128, "questions a step")
     group_size: int = setting(1, "responses sampled to each question")
     learning_rate: float = setting(5e-7, "of AdamW, for the adapter")
-    critic_rate: float = setting(9e-6, "of AdamW, for the value head")
+    critic_learning_rate: float = setting(9e-6, "of AdamW, for the value head")
     warmup: float = setting(0.03, "share of the steps in which the learning rates rise")
     floor: float = setting(0.1, "share of the learning rates that their cosine ends at")
     epochs: int = setting(1, "passes over each step's responses")
@@ -48,7 +48,6 @@ class PPO:
     micro_batch: int | None = setting(8, "responses per backward pass; none: the whole update at once")
     clip: float = setting(0.2, "ε: how far the ratio of a token's probabilities may go from 1")
     value_clip: float = setting(0.2, "how far a value may go from what it was when the response was sampled")
-    value_weight: float = setting(1.0, "weight of the critic's loss")
     gamma: float = setting(1.0, "γ: discount of later rewards")
     lam: float = setting(0.95, "λ of generalised advantage estimation")
     beta: float = setting(0.01, "weight of the KL penalty to the starting policy, inside the reward")
@@ -69,8 +68,8 @@ def check(config: PPO) -> None:
     check_values(config)
     counts = ("steps", "prompts_per_step", "group_size", "epochs", "max_new_tokens", "lora_r", "lora_alpha", "save_every")
     check_numbers(
-        config, {**dict.fromkeys(counts, 1), "beta": 0, "value_weight": 0},
-        positive=("learning_rate", "critic_rate", "clip", "value_clip", "temperature"),
+        config, {**dict.fromkeys(counts, 1), "beta": 0},
+        positive=("learning_rate", "critic_learning_rate", "clip", "value_clip", "temperature"),
         shares=("warmup", "floor", "gamma", "lam", "max_failed"),
     )  # fmt: skip
     responses, update, micro = sizes(config)
@@ -95,11 +94,7 @@ def ppo_stage(config: PPO, questions: Sequence[Question], grade: Grade, method: 
         WorkbenchError: settings that cannot work.
     """
     check(config)
-
-    def run(job: Job) -> Status:
-        return train_ppo(config, questions, grade, job.start, job.out, method=method, seed=job.seed)
-
-    return Stage("ppo", run)
+    return training("ppo", train_ppo, config, questions, grade, method)
 
 
 def train_ppo(
@@ -164,8 +159,8 @@ def ppo_step(state: State, record: Record, questions: Sequence[Question], step: 
             if batch.mask_BT[rows_b].any():
                 updates.append(update(state, batch, rows_b, ratios_BT))
     logs = {name: sum(one[name] for one in updates) / len(updates) for name in (updates[0] if updates else ())}
-    logs |= {"kl": mean(batch.kl_BT, batch.mask_BT).item(), "learning_rate": rate}
-    record.log(step, logs, [batch.told(response, row, ratios_BT) for row, response in enumerate(responses)])
+    logs |= {"kl": masked_mean(batch.kl_BT, batch.mask_BT).item(), "learning_rate": rate}
+    record.log(step, logs, [recorded(response, row, batch, ratios_BT) for row, response in enumerate(responses)])
 
 
 def update(state: State, batch: Batch, rows_b: torch.Tensor, ratios_BT: torch.Tensor) -> dict[str, float]:
@@ -175,7 +170,7 @@ def update(state: State, batch: Batch, rows_b: torch.Tensor, ratios_BT: torch.Te
     logs = {"loss": 0.0, "value_loss": 0.0}
     for part_b in rows_b.split(sizes(config)[2]):
         policy, value, ratios_BT[part_b] = losses(state.actor, batch, part_b, config)
-        ((policy + config.value_weight * value) / tokens).backward()
+        ((policy + value) / tokens).backward()
         logs["loss"] += (policy.detach() / tokens).item()
         logs["value_loss"] += (value.detach() / tokens).item()
     return {**logs, "grad_norm": state.update()}
@@ -198,13 +193,15 @@ class Batch:
     advantages_BT: torch.Tensor
     returns_BT: torch.Tensor
 
-    def told(self, response: Response, row: int, ratios_BT: torch.Tensor) -> Response:
-        """The response with what its tokens came to; as it is, where it was not used."""
-        trained = Trained(response)
-        if self.mask_BT[row].any():
-            trained.note(row, logprobs=self.logprobs_BT, ref_logprobs=self.ref_logprobs_BT, values=self.values_BT)
-            trained.note(row, advantages=self.advantages_BT, ratios=ratios_BT)
-        return trained.recorded()
+
+def recorded(response: Response, row: int, batch: Batch, ratios_BT: torch.Tensor) -> Response:
+    """The response with what its tokens came to; as it is, where it was not used."""
+    if not batch.mask_BT[row].any():
+        return response
+    return noted(
+        response, row, logprobs=batch.logprobs_BT, ref_logprobs=batch.ref_logprobs_BT, values=batch.values_BT,
+        advantages=batch.advantages_BT, ratios=ratios_BT,
+    )  # fmt: skip
 
 
 def prepare(actor: Actor, feedbacks: Sequence[Feedback], method: str, config: PPO) -> Batch:
@@ -212,14 +209,12 @@ def prepare(actor: Actor, feedbacks: Sequence[Feedback], method: str, config: PP
     import torch
 
     ids_BL, attention_BL, mask_BT = actor.laid_out([feedback.response for feedback in feedbacks])
-    scored = [reward_of(feedback, method) is not None for feedback in feedbacks]
-    mask_BT = mask_BT * torch.tensor(scored, device=mask_BT.device)[:, None]
-    rewards = [rewarded(f, method).rewards if known else () for f, known in zip(feedbacks, scored, strict=True)]
-    rewards_BT = as_tensor([row or () for row in rewards], mask_BT)
+    rows = [rewarded(feedback, method) for feedback in feedbacks]
+    mask_BT = mask_BT * torch.tensor([row.rewards is not None for row in rows], device=mask_BT.device)[:, None]
 
     def read() -> tuple[torch.Tensor, ...]:
         parts = zip(*(part.split(sizes(config)[2]) for part in (ids_BL, attention_BL)), strict=True)
-        found = [actor.read(ids, attention, mask_BT.shape[1], config.temperature) for ids, attention in parts]
+        found = [actor.logprobs_and_values(ids, attention, mask_BT.shape[1], config.temperature) for ids, attention in parts]
         return tuple(torch.cat(pieces) for pieces in zip(*found, strict=True))
 
     with torch.no_grad():
@@ -227,7 +222,8 @@ def prepare(actor: Actor, feedbacks: Sequence[Feedback], method: str, config: PP
         with actor.model.disable_adapter():
             ref_logprobs_BT, _ = read()
     kl_BT = kl_of(logprobs_BT, ref_logprobs_BT, config.kl)
-    advantages_BT = gae(rewards_BT - config.beta * kl_BT, values_BT, mask_BT, config.gamma, config.lam)
+    paid = [less(row, *parts) for row, *parts in zip(rows, (config.beta * kl_BT).tolist(), values_BT.tolist(), strict=True)]
+    advantages_BT = as_tensor(token_advantages(paid, 1, gae(config.gamma, config.lam)), mask_BT)
     returns_BT = advantages_BT + values_BT
     if config.whiten:
         advantages_BT = whitened(advantages_BT, mask_BT)
@@ -240,10 +236,12 @@ def losses(actor: Actor, batch: Batch, rows_b: torch.Tensor, config: PPO) -> tup
 
     mask_bT, old_bT = batch.mask_BT[rows_b], batch.values_BT[rows_b]
     advantages_bT, returns_bT = batch.advantages_BT[rows_b], batch.returns_BT[rows_b]
-    logprobs_bT, values_bT = actor.read(batch.ids_BL[rows_b], batch.attention_BL[rows_b], mask_bT.shape[1], config.temperature)
+    logprobs_bT, values_bT = actor.logprobs_and_values(
+        batch.ids_BL[rows_b], batch.attention_BL[rows_b], mask_bT.shape[1], config.temperature
+    )
     ratios_bT = ratio_of(logprobs_bT, batch.logprobs_BT[rows_b])
     clipped_bT = ratios_bT.clamp(1 - config.clip, 1 + config.clip)
     policy_bT = -torch.min(ratios_bT * advantages_bT, clipped_bT * advantages_bT)
     near_bT = old_bT + (values_bT - old_bT).clamp(-config.value_clip, config.value_clip)
     value_bT = 0.5 * torch.max((values_bT - returns_bT) ** 2, (near_bT - returns_bT) ** 2)
-    return shown(policy_bT, mask_bT).sum(), shown(value_bT, mask_bT).sum(), ratios_bT.detach()
+    return masked(policy_bT, mask_bT).sum(), masked(value_bT, mask_bT).sum(), ratios_bT.detach()

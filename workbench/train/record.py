@@ -170,8 +170,8 @@ def reason(feedback: Feedback, method: str) -> str:
 
 
 def paid(feedbacks: Sequence[Feedback], method: str) -> dict[str, Any]:
-    """Mean reward and the mean of each of its parts, over the responses that have one; how many have none; events that found no
-    token, a response; and the share of groups in which nobody is told from anybody."""
+    """Mean reward and the mean of each of its parts, over the responses that have it; how many have no reward; the events of a
+    response that found no token; and the share of groups in which every advantage is 0."""
     rewards = [f.rewards[method] for f in feedbacks if reward_of(f, method) is not None]
     parts = dict.fromkeys(part for reward in rewards for part in reward.parts)
     groups: dict[str, bool] = {}
@@ -180,7 +180,7 @@ def paid(feedbacks: Sequence[Feedback], method: str) -> dict[str, Any]:
         groups[name] = groups.get(name, False) or any(feedback.response.advantages)
     return {
         "reward": _mean([reward.value for reward in rewards if reward.value is not None]),
-        **{f"reward/{part}": _mean([reward.parts.get(part, 0.0) for reward in rewards]) for part in parts},
+        **{f"reward/{part}": _mean([reward.parts[part] for reward in rewards if part in reward.parts]) for part in parts},
         "failed": len(feedbacks) - len(rewards),
         "unplaced": _mean([len(reward.unplaced) for reward in rewards]),
         "no_signal": _mean([not told for told in groups.values()]),
@@ -188,16 +188,21 @@ def paid(feedbacks: Sequence[Feedback], method: str) -> dict[str, Any]:
 
 
 def claimed(feedbacks: Sequence[Feedback]) -> dict[str, float | None]:
-    """Claims of a response with a verdict on them, in all and by what it says; None where no claim was looked at."""
-    labels = Counter(v.label for f in feedbacks for v in f.verdicts if v.aspect == "fact" and v.target.startswith("claim:"))
-    del labels[None]
+    """Claims of a response with a verdict on them, in all and by what it says, over the responses that were read for claims;
+    None where no claim was looked at."""
+    read = [feedback for feedback in feedbacks if feedback.error is None]
+    labels = Counter(
+        verdict.label
+        for feedback in read for verdict in feedback.verdicts
+        if verdict.aspect == "fact" and verdict.target.startswith("claim:") and verdict.label is not None
+    )  # fmt: skip
     counts = {
         "claims": labels.total(),
         "claims_correct": sum(labels[label] for label in SUPPORTED),
         "claims_wrong": sum(labels[label] for label in REFUTED),
         "claims_vague": labels["vague"],
     }
-    return {name: count / len(feedbacks) if labels and feedbacks else None for name, count in counts.items()}
+    return {name: count / len(read) if labels else None for name, count in counts.items()}
 
 
 def _unspent() -> dict[str, float]:

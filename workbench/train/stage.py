@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
+
+from workbench.types import Grade, Question
 
 Status = Literal["done", "interrupted"]
 
@@ -35,6 +37,17 @@ class Stage:
 
     name: str
     run: Callable[[Job], Status]
+
+
+def training(
+    name: str, train: Callable[..., Status], config: Any, questions: Sequence[Question], grade: Grade, method: str
+) -> Stage:
+    """A trainer as a stage: `train(config, questions, grade, policy, out, method=…, seed=…)` from where the run starts."""
+
+    def run(job: Job) -> Status:
+        return train(config, questions, grade, job.start, job.out, method=method, seed=job.seed)
+
+    return Stage(name, run)
 
 
 def order(count: int, wanted: int, seed: int) -> list[int]:

@@ -9,9 +9,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from workbench.credit.advantages import Rewarded, rewarded
+from workbench.credit.advantages import ESTIMATORS, Rewarded, rewarded
 from workbench.generate import as_response
-from workbench.train.credit import Trained, as_tensor, ratio_of, token_advantages, without
+from workbench.train.credit import as_tensor, noted, ratio_of, token_advantages, without
 from workbench.train.record import LOGGED, Record, reward_of
 from workbench.train.sampling import grouped, named
 from workbench.types import Feedback, Question, Response
@@ -39,7 +39,7 @@ class TRLAdapter:
         self.record, self.questions, self.tokenizer, self.group_size = record, questions, tokenizer, group_size
         self.estimator, self.iterations, self.mask_truncated = estimator, iterations, mask_truncated
         self.asked: Counter[str] = Counter()  # in the step under way
-        self.trained: list[Trained] = []  # the step's responses, in the order in which they were rewarded
+        self.trained: list[Response] = []  # of the step, in the order in which they were rewarded
         self.batch: list[Feedback] = []  # of them, those that were rewarded last
         self.logs: list[Mapping[str, Any]] = []  # of the step's updates
         self.stopping = False
@@ -47,10 +47,10 @@ class TRLAdapter:
         logging.getLogger("trl.trainer.grpo_trainer").addFilter(_not_about_none)
 
     def reward(self, completion_ids: list[list[int]], number: list[int], trainer_state: Any, **_: Any) -> list[float | None]:
-        """TRL's reward function: completions -> responses -> feedback, all of it stored; a reward or None for each."""
+        """TRL's reward function: completions -> responses -> feedback; a reward or None for each."""
         step = trainer_state.global_step // self.iterations + 1
         feedbacks = self.record.pay(self._responses(completion_ids, number, step), step)
-        self.trained += [Trained(feedback.response) for feedback in feedbacks]
+        self.trained += [feedback.response for feedback in feedbacks]
         self.batch = feedbacks
         return [self._value(feedback) for feedback in feedbacks]
 
@@ -72,7 +72,7 @@ class TRLAdapter:
         size = len(self.batch)
         if self.estimator != "group":  # TRL's own are those
             rows = [self._rewarded(feedback) for feedback in self.batch]
-            every = token_advantages(self.record.gather(rows), self.group_size, self.estimator)
+            every = token_advantages(self.record.gather(rows), self.group_size, ESTIMATORS[self.estimator])
             batch = {**batch, "advantages": as_tensor(every[self._own(size)], batch["completion_mask"])}
         unscored = [row for row, feedback in enumerate(self.batch) if self._value(feedback) is None]
         places = torch.arange(len(self.trained) - size, len(self.trained), device=batch["completion_ids"].device)
@@ -88,9 +88,10 @@ class TRLAdapter:
         ratios_BT = None if logprobs_BT is None else ratio_of(logprobs_BT, old_BT)
         for number, place in enumerate(batch["row"].tolist()):
             if batch["completion_mask"][number].any():  # it is trained on
-                self.trained[place].note(
-                    number, advantages=advantages_BT, logprobs=old_BT, ref_logprobs=reference_BT, ratios=ratios_BT
-                )
+                self.trained[place] = noted(
+                    self.trained[place], number, advantages=advantages_BT, logprobs=old_BT, ref_logprobs=reference_BT,
+                    ratios=ratios_BT,
+                )  # fmt: skip
 
     def _responses(self, completion_ids: list[list[int]], number: list[int], step: int) -> list[Response]:
         """Named by their places among the responses of all processes, since a group may lie on two."""
@@ -123,7 +124,7 @@ class TRLAdapter:
                 adapter.logs.append(logs)
                 if adapter.whole(state):
                     means = {name: fmean(numbers) for name in LOGGED if (numbers := adapter.logged(name))}
-                    record.log(state.global_step // adapter.iterations, means, [row.recorded() for row in adapter.trained])
+                    record.log(state.global_step // adapter.iterations, means, list(adapter.trained))
                     for kept in (adapter.asked, adapter.trained, adapter.logs):
                         kept.clear()
 
