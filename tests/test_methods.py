@@ -15,12 +15,15 @@ from tests.helpers.small_bench import NAMES, make_bench
 from workbench.bench import Bench
 from workbench.checks import Checks, judge_checks, rule_checks
 from workbench.config import setting
+from workbench.evaluate import evaluate_policy
 from workbench.experiment import configured, run_experiment
 from workbench.recipes import METHODS, configure_method, method, method_configs
 from workbench.recipes.method import Method, Prompts, reward_settings, scaled, training_questions
 from workbench.recipes.truthrl import TruthRL
 from workbench.reward.verdicts import Table, find, label, scored
 from workbench.train.grpo import GRPO, check, grpo_stage
+from workbench.train.ppo import PPO
+from workbench.train.ppo import check as check_ppo
 from workbench.train.stage import Job, Stage, Status
 from workbench.types import (
     Checked,
@@ -140,6 +143,7 @@ def test_settings_of_every_method_at_every_bench_can_work() -> None:
             one.reward(config)
             if one.stages:
                 check(config.grpo)
+                check_ppo(getattr(config, "ppo", PPO()))
 
 
 def test_every_field_of_every_config_has_its_help() -> None:
@@ -152,6 +156,34 @@ def test_every_field_of_every_config_has_its_help() -> None:
 def test_what_a_reward_depends_on_is_told_from_how_it_is_trained() -> None:
     names = set(reward_settings(TruthRL()))
     assert names == {"reward", "correct", "abstain", "wrong", "knowledge", "reasoning", "reasoning_weight"}
+
+
+def test_what_a_trainer_is_told_that_is_not_asked_is_refused() -> None:
+    rlfh = METHODS["rlfh"]
+    assert "trainer" not in reward_settings(rlfh.config())
+    assert rlfh.configure("tiny", ["rlfh.trainer=grpo", "rlfh.grpo.steps=7"]).grpo.steps == 7
+    assert rlfh.configure("tiny", ["rlfh.steps=7"]).ppo.steps == 7
+    with pytest.raises(WorkbenchError, match="rlfh is not trained by grpo"):
+        rlfh.configure("tiny", ["rlfh.grpo.steps=7"])
+
+
+def test_a_policy_is_told_what_its_method_says(tmp_path: Path) -> None:
+    """In training, in both evaluations, and when the run is evaluated again."""
+    bench, out = make_bench(tmp_path / "policy"), tmp_path / "run"
+    config = scaled(TruthRL(), grpo=vars(Brief().grpo), prompts={"eval_samples": 0, "system": " Be Flo"})
+    summary = run_experiment(METHODS["truthrl"], config, bench, out, seed=1, threads=1)
+    asked = [json.loads(line) for line in (out / "questions.jsonl").read_text().splitlines()]
+    assert {question["system"] for question in asked} == {" Be Flo"}
+    again = evaluate_policy(str(out), "validation", bench, samples=0, seed=1, threads=1)
+    assert again["greedy"] == summary["after"]["greedy"]
+    assert bench.telling("x").questions("rl")[0].system == "x" and bench.telling(None) is bench
+
+
+def test_a_box_is_asked_for_where_the_prompt_names_one() -> None:
+    grade = METHODS["truthrl"].grader(TruthRL(), rule_checks(require_box=None))
+    plain, boxed = (Question("q", "?", ("Rome",), system=system) for system in ("Answer.", r"Answer in \boxed{}."))
+    labels = [f.verdicts[0].label for f in grade([Response("a", plain, "Rome"), Response("b", boxed, "Rome")])]
+    assert labels == ["correct", "incorrect"]
 
 
 def test_reward_pays_abstentions_as_chosen() -> None:

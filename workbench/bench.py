@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
+from typing import Any
 
 from workbench.checks import Checks, rule_checks, world_checks
 from workbench.data import load
@@ -52,6 +53,16 @@ class Bench:
     @cached_property
     def checks(self) -> Checks:
         return self.judge()
+
+    def telling(self, system: str | None) -> Bench:
+        """The bench that tells a policy this before each question; with None the bench as it is."""
+        if system is None:
+            return self
+
+        def questions(*args: Any, **kwargs: Any) -> list[Question]:
+            return [replace(question, system=system) for question in self.questions(*args, **kwargs)]
+
+        return replace(self, questions=questions)
 
     def longest(self, questions: Iterable[Question]) -> int:
         """How many tokens an evaluation lets the answers to these questions have."""
@@ -170,7 +181,7 @@ def _hub(name: str, model: str, source: str | Path | None, new_tokens: int, chec
         questions=questions,
         max_new_tokens=new_tokens,
         hash=_hash(loaded),
-        judge=lambda: checks or rule_checks(require_box=True),
+        judge=lambda: checks or rule_checks(require_box=None),
         checkpoints={"sft": model, "base": model.removesuffix("-Instruct")},
     )
 

@@ -55,12 +55,13 @@ def judge_checks(
     search: Search | None = None,
     mode: Literal["pipeline", "single_pass"] = "pipeline",
     k: int = 5,
-    require_box: bool = False,
+    require_box: bool | None = False,
 ) -> Checks:
     r"""A language model as a judge, with `search` for the evidence of questions that bring no passages.
 
     With `mode="single_pass"` claims are read and labelled in one call for each response, without passages. `require_box` takes
-    for an answer only what stands in `\boxed{}`, which the benches "small" and "paper" ask their policies for.
+    for an answer only what stands in `\boxed{}`; None does so where the question's system prompt names that, as those of the
+    benches "small" and "paper" do.
     """
     verify = {
         "fact": facts(judge, search, k),
@@ -73,7 +74,7 @@ def judge_checks(
     return Checks(judged(judge) if mode == "pipeline" else together, verify, together)
 
 
-def rule_checks(require_box: bool = False) -> Checks:
+def rule_checks(require_box: bool | None = False) -> Checks:
     """What rules alone can tell: the claims of a response, and its outcome where there are gold answers."""
     return Checks(rules(), {"outcome": outcome(require_box)})
 

@@ -22,12 +22,13 @@ Value = TypeVar("Value")
 WORDS_FOR_BOOL = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
-def setting(default: Value, help: str, range: tuple[float, float, float] | None = None) -> Value:
+def setting(default: Value, help: str, range: tuple[float, float, float] | None = None, *, trains: bool = False) -> Value:
     """A config's field with its help, which stands in the page of settings and beside its control in the inspector.
 
-    `range` is what the control of a number goes through: least, most and step. It bounds nothing else.
+    `range` is what the control of a number goes through: least, most and step. It bounds nothing else. What `trains` says how a
+    method is trained, and changes nothing of what it pays.
     """
-    return field(default=default, metadata={"help": help, "range": range})
+    return field(default=default, metadata={"help": help, "range": range, "trains": trains})
 
 
 def help_of(config: Any) -> dict[str, str]:

@@ -13,6 +13,7 @@ from workbench.checks import Checks
 from workbench.generate import Policy, generate
 from workbench.grade import SAID, assemble
 from workbench.metrics import RATES, Row, breakdown, claim_table, rows_of, table
+from workbench.runs.folder import read_json
 from workbench.threads import use_threads
 from workbench.types import Feedback, Grade, Question, WorkbenchError
 
@@ -42,7 +43,7 @@ def evaluate_policy(
     lang: str = "en",
     apart: bool = False,
 ) -> dict[str, Any]:
-    """Evaluate a policy on one split of a bench, by the bench's own checks.
+    """Evaluate a policy on one split of a bench, by the bench's own checks; a run's is told what it was told in training.
 
     Args:
         policy: a checkpoint folder, a run folder, a hub name, or "sft" / "base" for the bench's own checkpoints.
@@ -60,6 +61,7 @@ def evaluate_policy(
         WorkbenchError: unknown policy, bench or split, or no question is left.
     """
     chosen = bench_of(bench, questions=questions) if isinstance(bench, str) else bench
+    chosen = chosen.telling(_told(policy))
     pool = chosen.questions(split, kinds or None, lang)
     selected = select(pool if kinds else [question for question in pool if question.answers], limit, seed)
     if not selected:
@@ -70,6 +72,13 @@ def evaluate_policy(
         grade, most = evaluation_grade(chosen.checks), chosen.longest(selected)
         result = evaluate(loaded, selected, grade, most, samples=samples, seed=seed)
     return result | {"policy": policy, "split": split}
+
+
+def _told(policy: str) -> str | None:
+    """What a run's policy was told before each question; None where that is what its bench tells it."""
+    config = (read_json(Path(policy) / "config.json") or {}).get("config")
+    prompts = config.get("prompts") if isinstance(config, Mapping) else None
+    return prompts.get("system") if isinstance(prompts, Mapping) else None
 
 
 def evaluation_grade(checks: Checks) -> Grade:

@@ -179,8 +179,9 @@ class _Run:
     def evaluate(self, policy: str) -> dict[str, Any]:
         """The policy on the run's evaluation questions; generated apart where Unsloth has changed this process's models."""
         return evaluate_policy(
-            policy, self.prompts.eval_split, self.bench, samples=self.prompts.eval_samples, seed=self.identity["seed"],
-            kinds=self.prompts.evaluated(), threads=self.identity["threads"], apart="unsloth" in sys.modules,
+            policy, self.prompts.eval_split, self.bench.telling(self.prompts.system), samples=self.prompts.eval_samples,
+            seed=self.identity["seed"], kinds=self.prompts.evaluated(), threads=self.identity["threads"],
+            apart="unsloth" in sys.modules,
         )  # fmt: skip
 
     def head(self) -> dict[str, Any]:

@@ -6,8 +6,8 @@ names a method.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal
 
 from workbench.bench import Bench
@@ -36,6 +36,7 @@ class Method:
         parts: the parts of the reward -> what each is called and what it means, for whoever looks at one.
         scales: how the method is set at a bench, by the bench's name, where that is not as in the paper.
         unset: config -> what those of its fields stand for that are none until somebody sets them.
+        idle: config -> those of its parts that it is not trained by; their settings are refused.
     """
 
     name: str
@@ -48,14 +49,20 @@ class Method:
     parts: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     scales: Mapping[str, Any] = field(default_factory=dict)
     unset: Callable[[Any], Mapping[str, Any]] = lambda config: {}
+    idle: Callable[[Any], Collection[str]] = lambda config: ()
 
     def configure(self, scale: str | None = None, settings: Sequence[str] = ()) -> Any:
         """The config at a bench's scale, or the paper's, with `settings` ("name.field=value") applied.
 
         Raises:
-            WorkbenchError: no such field, or a value of the wrong type.
+            WorkbenchError: no such field, a value of the wrong type, or one of a part that this config is not trained by.
         """
-        return override(self.scales.get(scale or "", self.config()), self.name, settings)
+        config = override(self.scales.get(scale or "", self.config()), self.name, settings)
+        for one in settings:
+            part = one.split(".")[1]
+            if part in self.idle(config):
+                raise WorkbenchError(f"--set {one}: with the other settings {self.name} is not trained by {part}; leave it out")
+        return config
 
     def grader(self, config: Any, checks: Checks) -> Grade:
         """Responses -> feedback with the verdicts that the method reads and the reward under its name."""
@@ -70,15 +77,16 @@ class Prompts:
     eval_split: Literal["validation", "test", "ood"] = setting("validation", "the split that is evaluated on")
     eval_kinds: str = setting("", "question kinds to evaluate on; empty for all that have gold answers")
     eval_samples: int = setting(4, "sampled responses a question in an evaluation, beside the greedy one")
+    system: str | None = setting(None, "what the policy is told before each question; none: what the bench tells it")
 
     def evaluated(self) -> list[str]:
         return _listed(self.eval_kinds)
 
 
 def reward_settings(config: Any) -> dict[str, Any]:
-    """The fields of a method's config that can change what a row is paid: its own, not those of its parts."""
-    inner = parts(config)
-    return {name: value for name, value in asdict(config).items() if name not in inner}
+    """The fields of a method's config that can change what a row is paid: not those of its parts, nor those that only train."""
+    left_out = {*parts(config), *(one.name for one in fields(config) if one.metadata.get("trains"))}
+    return {name: value for name, value in asdict(config).items() if name not in left_out}
 
 
 def training_questions(prompts: Prompts, bench: Bench, *, answered: bool = True) -> list[Question]:
@@ -88,7 +96,8 @@ def training_questions(prompts: Prompts, bench: Bench, *, answered: bool = True)
         WorkbenchError: there is none, or one that must not be trained on.
     """
     kinds, qualifier = _listed(prompts.kinds), " with answers" if answered else ""
-    questions = [q for q in bench.questions("rl", kinds or None) if q.answers or not answered]
+    asked = bench.telling(prompts.system).questions("rl", kinds or None)
+    questions = [q for q in asked if q.answers or not answered]
     if missing := set(kinds) - {question.kind for question in questions}:
         raise WorkbenchError(
             f"bench '{bench.name}' has no training questions{qualifier} of kinds {', '.join(sorted(missing))}: "

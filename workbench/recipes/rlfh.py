@@ -6,19 +6,43 @@ informative it is; the verdicts are traced back to tokens and PPO maximises thei
 at the end of the paragraph (.639).
 
 Our deviations: claims in the thinking are not paid; a claim that cannot be found in the text is listed and paid at its
-sentence's end, else at the response's end; informativeness is rated in one call for all claims, as section 3.1.3 has it.
+sentence's end, else at the response's end; informativeness is rated in one call for all claims, as section 3.1.3 has it. An
+adapter is trained instead of all parameters, with larger learning rates; the critic is a linear head on the policy's hidden
+states. GRPO in PPO's place is ours; so is `off_subject`, which closes the hack that the paper's reward invites.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from workbench.bench import Bench
 from workbench.config import check_values, setting
-from workbench.recipes.method import Method
+from workbench.recipes.method import Method, Prompts, scaled, training_questions
 from workbench.reward import rlfh
 from workbench.reward.rlfh import LAUNCH_SCRIPT_F, PAPER_F, warn_of_paid_mistakes
+from workbench.train.grpo import GRPO, grpo_stage
+from workbench.train.ppo import PPO, ppo_stage
+from workbench.train.stage import Stage
 from workbench.types import RewardFn, WorkbenchError
+
+# The other values of both are their defaults: PPO's are those of the released code.
+BY_PPO = PPO(
+    learning_rate=1e-5,  # (ours) for the adapter; the code, training all parameters: 5e-7
+    critic_learning_rate=1e-3,  # (ours) for a linear head; the code, training a second model: 9e-6
+)
+BY_GRPO = GRPO(
+    advantages="rtg",  # (ours) what follows a token, against 0: a refusal's tokens stay where they are
+    learning_rate=2e-5,  # (ours) for the adapter
+    schedule="cosine",
+    warmup=0.03,
+    prompts_per_step=16,
+    beta=0.01,
+    max_new_tokens=1024,
+    micro_batch=8,
+)
+ASKED = Prompts()
 
 
 @dataclass(frozen=True)
@@ -59,6 +83,13 @@ class RLFH:
     min_coverage: float = setting(
         0.5, "share of a claim's words that must be found in the answer to pay it there", range=(0, 1, 0.05)
     )  # (ours)
+    off_subject: Literal["useless", "wrong"] = setting(
+        "useless", "a claim about another subject than the one asked for: rated as useless, or paid like a wrong one"
+    )  # (ours, off)
+    trainer: Literal["ppo", "grpo"] = setting("ppo", "what the policy is trained by; the paper: ppo", trains=True)
+    prompts: Prompts = ASKED
+    ppo: PPO = BY_PPO
+    grpo: GRPO = BY_GRPO
 
 
 def label_values(config: RLFH) -> dict[str, float]:
@@ -88,6 +119,7 @@ def reward(config: RLFH) -> RewardFn:
         clip=config.clip,
         no_eos=config.no_eos,
         min_coverage=config.min_coverage,
+        off_subject=config.off_subject,
     )
 
 
@@ -96,13 +128,31 @@ def checks(config: RLFH) -> tuple[str, ...]:
     return ("fact",) if config.mode == "pipeline" else ("single_pass",)
 
 
+def stages(config: RLFH, bench: Bench) -> Sequence[Stage]:
+    """PPO or GRPO from the bench's policy; open questions have no gold answers."""
+    questions = training_questions(config.prompts, bench, answered=False)
+    grade = METHOD.grader(config, bench.checks)
+    if config.trainer == "ppo":
+        return [ppo_stage(config.ppo, questions, grade, METHOD.name)]
+    return [grpo_stage(config.grpo, questions, grade, METHOD.name)]
+
+
 PARTS = {
     "truth": ("truthfulness", "sum over the claims of α · f(verdict) · |g(informativeness)|"),
     "info": ("informativeness", "sum over the sentences of β · ln(1 + max(ε, Σ g(informativeness)))"),
     "clip": ("clipping", "what is taken off where more than the bound was paid at one place"),
     "no_eos": ("no end token", "paid by an answer that was cut off before its end token"),
 }
+# *(ours)*, for 1M parameters on two CPU cores; chosen on the validation split.
+LONG = {"steps": 30, "max_new_tokens": 64, "lora_r": 16, "lora_alpha": 32, "micro_batch": None, "save_every": 5}
+TINY = scaled(
+    RLFH(),
+    prompts={"kinds": "biography", "eval_kinds": "biography"},
+    ppo={**LONG, "learning_rate": 4e-4, "critic_learning_rate": 1e-2},
+    grpo={**LONG, "learning_rate": 4e-4, "schedule": "linear", "warmup": 0.0, "beta": 0.0},
+)
 METHOD = Method(
-    "rlfh", "RLFH", RLFH, reward, checks, parts=PARTS,
+    "rlfh", "RLFH", RLFH, reward, checks, stages=stages, parts=PARTS, scales={"tiny": TINY},
     unset=lambda config: {f"f_{name}": value for name, value in label_values(config).items()},
+    idle=lambda config: {"ppo", "grpo"} - {config.trainer},
 )  # fmt: skip

@@ -22,7 +22,7 @@ from workbench.reward.verdicts import (
     total,
     unscored,
 )
-from workbench.types import Claim, Event, Feedback, Response, Reward, RewardFn, Verdict
+from workbench.types import SUBJECTS, UNPARSED, USELESS, Claim, Event, Feedback, Response, Reward, RewardFn, Verdict
 
 Granularity = Literal["statement", "sentence", "paragraph"]
 
@@ -30,6 +30,7 @@ PAPER_F = {"correct": 1.0, "hedged_correct": 0.5, "vague": -1.0, "hedged_wrong":
 LAUNCH_SCRIPT_F = {"correct": 0.3, "hedged_correct": 0.1, "vague": -0.8, "hedged_wrong": -0.9, "wrong": -1.2}  # (code)
 PAPER_G = {5: 1.3, 4: 1.2, 3: 1.1, 2: 1.0, 1: -0.1}  # table 9
 MISTAKES = ("vague", "hedged_wrong", "wrong")
+SUPPLEMENTARY = 2  # informativeness
 
 
 def rlfh(
@@ -43,6 +44,7 @@ def rlfh(
     clip: float | None = None,
     no_eos: float = 0.0,
     min_coverage: float = THRESHOLD,
+    off_subject: Literal["useless", "wrong"] = "useless",
 ) -> RewardFn:
     """The sum over claims of α·f(label)·|g(info)| and over sentences of β·log(1 + max(ε, Σ g(info))) (equations 1 and 2).
 
@@ -58,6 +60,9 @@ def rlfh(
             A response without tokens is clipped by its words.
         no_eos: what a response pays that was cut off before its end token *(code: -1)*.
         min_coverage: a claim of which less was found is unplaced: it is listed, and paid with its sentence.
+        off_subject: a claim about another subject than the one asked for is worth what its verdict says, "useless", or
+            α·f(wrong)·|g(2)|, true or not *(ours)*. The paper's rating lets a policy that is asked about somebody it does not
+            know tell the life of somebody else, nearly for nothing.
     """
 
     def of_sentence(feedback: Feedback, verdicts: Table, number: int | None, sentence_claims: list[Claim]) -> list[Event]:
@@ -66,7 +71,10 @@ def rlfh(
         for claim in sentence_claims:
             verdict = on_claim(verdicts, claim, "fact")
             weight = g[_informativeness(verdicts, verdict, g)]
-            event = Event("truth", alpha * f[label(verdict, f)] * abs(weight), end, claim=claim.id, start=start)
+            truth = f[label(verdict, f)] * abs(weight)
+            if off_subject == "wrong" and _is_about_another(verdicts, verdict):
+                truth = f["wrong"] * abs(g[SUPPLEMENTARY])
+            event = Event("truth", alpha * truth, end, claim=claim.id, start=start)
             if granularity == "statement" and is_placed(claim, min_coverage):
                 event = replace(event, end=claim.end, start=claim.span[0] if claim.span else None)
             events.append(event)
@@ -139,6 +147,16 @@ def _informativeness(verdicts: Table, verdict: Verdict, g: Mapping[int, float]) 
         message = f"informativeness {rating} of the {verdict.target} is none of {', '.join(map(str, sorted(g)))}"
         raise unscored("no_informativeness", f"{message}: grade with a verifier that rates it")
     return rating
+
+
+def _is_about_another(verdicts: Table, verdict: Verdict) -> bool:
+    """Whether a claim that is of no use is about another subject, and does not repeat what was said before."""
+    subject = verdicts.get((verdict.target, "subject"))
+    if subject is not None:
+        return label(subject, SUBJECTS) == "other"
+    if verdict.informativeness != USELESS or any(UNPARSED in item for item in verdict.evidence):
+        return False
+    raise unscored("no_verdict", f"no 'subject' verdict on the {verdict.target}: grade with a judge that gives one")
 
 
 def _excess(response: Response, events: Sequence[Event], clip: float) -> list[Event]:

@@ -11,7 +11,7 @@ from workbench.types import Checked, Claims, Failure, Judge, Prompt, Reply, Resp
 from workbench.verify.ask import ask, name, read, split, total
 
 
-def outcome(require_box: bool = False, abstentions: Iterable[str] = ()) -> Verify:
+def outcome(require_box: bool | None = False, abstentions: Iterable[str] = ()) -> Verify:
     r"""The outcome of TruthRL (arXiv 2509.25760, section 3), decided by the rules of `workbench.answers`.
 
     An abstention is `uncertain`, whatever the gold answer; the right answer, or "invalid question" for a false
@@ -19,7 +19,8 @@ def outcome(require_box: bool = False, abstentions: Iterable[str] = ()) -> Verif
     gold answer; looking for an abstention first is ours. A question without gold answers is a failure for all its
     responses, the abstentions too: to score only those would favour them.
 
-    `require_box` accepts an answer only in `\boxed{}`; `abstentions` adds phrases, as in `answers.ABSTENTIONS`.
+    `require_box` accepts an answer only in `\boxed{}`, None where the question's system prompt names that; `abstentions` adds
+    phrases, as in `answers.ABSTENTIONS`.
     """
     phrases = tuple(abstentions)
 
@@ -29,7 +30,7 @@ def outcome(require_box: bool = False, abstentions: Iterable[str] = ()) -> Verif
     return verify
 
 
-def judged_outcome(judge: Judge, require_box: bool = False, abstentions: Iterable[str] = ()) -> Verify:
+def judged_outcome(judge: Judge, require_box: bool | None = False, abstentions: Iterable[str] = ()) -> Verify:
     """As `outcome`, but a judge says whether an answer that commits to something agrees with the gold answers.
 
     What needs no judge is not asked: an abstention, no final answer at all, a question without gold answers (a failure).
@@ -51,29 +52,34 @@ def judged_outcome(judge: Judge, require_box: bool = False, abstentions: Iterabl
     return verify
 
 
-def _undisputed(response: Response, require_box: bool, abstentions: tuple[str, ...]) -> Verdict | None:
+def _answer(response: Response, require_box: bool | None) -> str | None:
+    boxed = r"\boxed" in response.question.system if require_box is None else require_box
+    return final_answer(response.text, boxed, response.prefill)
+
+
+def _undisputed(response: Response, require_box: bool | None, abstentions: tuple[str, ...]) -> Verdict | None:
     """The verdict where no answer has to be compared with the gold answers."""
     question = response.question
     verdict = Verdict("outcome", "answer", by="rule")
     if not question.answers:
         failure = Failure("verify", "no_gold", f"question '{question.id}' has no gold answers to compare with")
         return replace(verdict, error=failure)
-    answer = final_answer(response.text, require_box, response.prefill)
+    answer = _answer(response, require_box)
     if answer is None:
         return replace(verdict, label="incorrect")
     return replace(verdict, label="uncertain") if is_abstention(answer, abstentions) else None
 
 
-def _by_rule(response: Response, require_box: bool, abstentions: tuple[str, ...]) -> Verdict:
+def _by_rule(response: Response, require_box: bool | None, abstentions: tuple[str, ...]) -> Verdict:
     if undisputed := _undisputed(response, require_box, abstentions):
         return undisputed
-    question, answer = response.question, final_answer(response.text, require_box, response.prefill) or ""
+    question, answer = response.question, _answer(response, require_box) or ""
     right = matches(answer, question.answers, question.kind, question.text)
     return Verdict("outcome", "answer", "correct" if right else "incorrect", by="rule")
 
 
-def _prompt(response: Response, require_box: bool) -> Prompt:
-    answer = final_answer(response.text, require_box, response.prefill) or ""
+def _prompt(response: Response, require_box: bool | None) -> Prompt:
+    answer = _answer(response, require_box) or ""
     return render("outcome", question=response.question.text, response=answer, answers=response.question.answers)
 
 
