@@ -1,0 +1,109 @@
+"""Findings: what a contrast is, by hand, and when it holds, fails or is unclear."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from workbench.metrics import Row
+from workbench.reproduce import Answered, Contrast, Finding, check, effect, load_findings
+from workbench.types import WorkbenchError
+
+FILE = """
+[[run]]
+method = "rlfh"
+
+[[finding]]
+id = "R1"
+source = "RLFH, table 1"
+statement = "FactScore rises."
+[[finding.contrast]]
+metric = "factscore"
+of = "ppo"
+least = 0.03
+"""
+
+
+def told(question: str, true: int, wrong: int = 0, off: int = 0, tier: str = "known") -> Answered:
+    labels = ("correct",) * (true + off) + ("wrong",) * wrong
+    about = (False,) * true + (True,) * off + (False,) * wrong
+    state = "scored" if labels else "abstained"
+    return Answered(Row("r", question, state, labels, (None,) * len(labels), off_subject=about), tier)
+
+
+def arms(after: list[list[Answered]], before: list[Answered]) -> Any:
+    return {"ppo": {"test": after}, "start": {"test": [before]}}
+
+
+def test_a_contrast_by_hand() -> None:
+    """factscore: (1 + 2/4) / 2 − (1/2 + 1/4) / 2 = .375; a refusal has none, so its question counts on neither side."""
+    before = [told("a", 1, 1), told("b", 1, 3), told("c", 0, 2, tier="unknown")]
+    after = [told("a", 3), told("b", 2, 1, off=1), told("c", 0, tier="unknown")]
+    answers = arms([after], before)
+    found = effect(Contrast("factscore", "ppo"), answers)
+    assert (found["value"], found["n"], found["seeds"]) == (0.375, 2, 1)
+    # true claims: (3 + 2 + 0) / 3 − .8 · (1 + 1 + 0) / 3; wrong or off subject: (0 + 2 + 0) / 3 − (1 + 3 + 2) / 3
+    assert effect(Contrast("true_claims", "ppo", times=0.8), answers)["value"] == pytest.approx(5 / 3 - 0.8 * 2 / 3)
+    assert effect(Contrast("astray_claims", "ppo"), answers)["value"] == pytest.approx(2 / 3 - 6 / 3)
+    assert effect(Contrast("refused", "ppo", tier="unknown"), answers)["value"] == 1.0
+    assert effect(Contrast("refused", "ppo", tier="known"), answers)["value"] == 0.0
+
+
+def test_intervals_count_seeds_that_differ() -> None:
+    """All questions gain .5 in one seed and lose .5 in the other: nothing is shown, however many questions there are."""
+    before = [told(str(n), 1, 1) for n in range(50)]
+    up, down = [told(str(n), 2) for n in range(50)], [told(str(n), 0, 2) for n in range(50)]
+    found = effect(Contrast("factscore", "ppo"), arms([up, down], before))
+    assert found["value"] == 0.0 and (found["low"], found["high"]) == (-0.5, 0.5) and found["result"] == "unclear"
+    assert effect(Contrast("factscore", "ppo"), arms([up, up], before))["low"] == 0.5
+
+
+@pytest.mark.parametrize(("gain", "least", "result"), [(0.5, 0.03, "holds"), (0.0, 0.03, "fails"), (-0.5, 0.0, "fails")])
+def test_a_finding_holds_or_fails_by_its_least_effect(gain: float, least: float, result: str) -> None:
+    before = [told(str(n), 2, 2) for n in range(30)]
+    after = [told(str(n), 2 + round(4 * gain), 2 - round(4 * gain)) for n in range(30)]
+    finding = Finding("R1", "table 1", "It rises.", (Contrast("factscore", "ppo", least=least),))
+    [found] = check([finding], arms([after], before))
+    assert found["result"] == result and found["contrasts"][0]["value"] == gain
+
+
+def test_a_margin_below_zero_asks_that_little_is_lost() -> None:
+    """20 points fewer accurate answers fail a margin of 5, none lost hold it."""
+    same = [Answered(Row("r", str(n), "no_claims", outcome="correct")) for n in range(40)]
+    fewer = [Answered(Row("r", str(n), "no_claims", outcome="correct" if n % 5 else "uncertain")) for n in range(40)]
+    asked = Contrast("accuracy", "ppo", least=-0.05)
+    assert effect(asked, arms([same], same))["result"] == "holds"
+    assert effect(asked, arms([fewer], same)) | {"low": 0, "high": 0} == {
+        "value": pytest.approx(-0.2), "low": 0, "high": 0, "mean_of": 0.8, "mean_minus": 1.0, "n": 40, "seeds": 1,
+        "result": "fails",
+    }  # fmt: skip
+
+
+def test_several_contrasts_must_all_hold_and_arms_must_be_run() -> None:
+    before = [told(str(n), 1, 1) for n in range(30)]
+    better = [told(str(n), 2) for n in range(30)]
+    rises, falls = Contrast("factscore", "ppo"), Contrast("astray_claims", "ppo")
+    assert check([Finding("a", "", "", (rises, falls))], arms([better], before))[0]["result"] == "fails"
+    [found] = check([Finding("b", "", "", (rises, Contrast("factscore", "grpo")))], arms([better], before))
+    assert found["result"] == "not run" and found["lacking"] == ["grpo"]
+
+
+def test_findings_are_read_from_a_file_and_what_is_wrong_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "rlfh.toml"
+    file.write_text(FILE)
+    assert load_findings(file) == [
+        Finding("R1", "RLFH, table 1", "FactScore rises.", (Contrast("factscore", "ppo", least=0.03),))
+    ]
+    for text, message in (
+        (FILE.replace('"factscore"', '"beauty"'), "finding 1: no metric 'beauty': choose one of accuracy"),
+        (FILE.replace("least =", "most ="), "finding 1: unknown most"),
+        (FILE.replace('of = "ppo"\n', ""), "missing 1 required positional argument: 'of'"),
+        (FILE + FILE.replace('[[run]]\nmethod = "rlfh"\n', ""), "finding R1 stands there twice"),
+        (FILE.split("[[finding.contrast]]")[0], "it has no"),
+        ("[[finding", "rlfh.toml"),
+    ):
+        file.write_text(text)
+        with pytest.raises(WorkbenchError, match=message.replace("[", r"\[")):
+            load_findings(file)

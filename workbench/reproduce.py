@@ -1,0 +1,211 @@
+"""A paper's findings as checks on our world: statements with their tests and least effects, written before the runs are made.
+
+A finding is some contrasts, each a metric of one arm minus that of another. An arm is what the runs of all seeds of one setting
+answer to the same questions; "start" is the policy before training. Intervals are bootstraps over seeds × questions.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from workbench.metrics import Row
+from workbench.types import WorkbenchError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+START = "start"
+RESAMPLES = 2000
+Term = tuple[float, float]  # what a response adds to a metric's numerator and denominator
+Judgement = Literal["holds", "fails", "unclear"]
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """`metric` of the arm `of` minus `times` that of the arm `minus`, on the questions of the set `asked`, of one `tier` if it
+    is named. It is to be at least `least`."""
+
+    metric: str
+    of: str
+    minus: str = START
+    least: float = 0.0
+    asked: str = "test"
+    tier: str = ""
+    times: float = 1.0
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a paper found, in words, where it says so, and the contrasts that would show it here."""
+
+    id: str
+    source: str
+    statement: str
+    contrasts: tuple[Contrast, ...]
+
+
+@dataclass(frozen=True)
+class Answered:
+    """A response as the metrics see it, with the tier of its question."""
+
+    row: Row
+    tier: str = ""
+
+
+Answers = Mapping[str, Mapping[str, Sequence[Sequence[Answered]]]]  # arm -> question set -> for each seed, its answers
+
+
+def _share(label: str) -> Callable[[Row], Term | None]:
+    return lambda row: None if row.outcome is None else (float(row.outcome == label), 1.0)
+
+
+def _on_subject(row: Row) -> int:
+    return row.supported_on_subject or 0
+
+
+def _read(row: Row) -> bool:
+    """Whether a response's claims were judged, a refusal's none among them."""
+    return row.state in ("scored", "abstained", "no_claims")
+
+
+def _per_claim(row: Row) -> Term | None:
+    return (_on_subject(row) / len(row.labels), 1.0) if row.labels else None
+
+
+# What contrasts may compare. Claims about another subject than the one asked for are no true ones.
+METRICS: Mapping[str, Callable[[Row], Term | None]] = {
+    "accuracy": _share("correct"),
+    "abstention": _share("uncertain"),
+    "incorrect": _share("incorrect"),
+    "factscore": _per_claim,  # of responses with claims: the share that is true and on subject
+    "claims": lambda row: (float(len(row.labels)), 1.0) if _read(row) else None,
+    "true_claims": lambda row: (float(_on_subject(row)), 1.0) if _read(row) else None,
+    "astray_claims": lambda row: (
+        (float(len(row.labels) - _on_subject(row)), 1.0) if _read(row) else None
+    ),  # wrong or off subject
+    "refused": lambda row: (float(not row.labels), 1.0) if _read(row) else None,
+}
+
+
+def load_findings(file: Path) -> list[Finding]:
+    """The findings of a TOML file: `[[finding]]` with `id`, `source`, `statement` and `[[finding.contrast]]`s.
+
+    Raises:
+        WorkbenchError: what cannot be read or is not known; the finding is named.
+    """
+    try:
+        listed = tomllib.loads(file.read_text(encoding="utf-8")).get("finding", [])
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise WorkbenchError(f"{file}: {error}") from error
+    found = [_finding(entry, f"{file}, finding {number}") for number, entry in enumerate(listed, 1)]
+    if doubled := {one.id for one in found if sum(one.id == other.id for other in found) > 1}:
+        raise WorkbenchError(f"{file}: finding {min(doubled)} stands there twice")
+    return found
+
+
+def _finding(entry: Mapping[str, Any], where: str) -> Finding:
+    contrasts = tuple(_made(Contrast, one, where) for one in entry.get("contrast", ()))
+    if not contrasts:
+        raise WorkbenchError(f"{where}: it has no [[finding.contrast]]")
+    for contrast in contrasts:
+        if contrast.metric not in METRICS:
+            raise WorkbenchError(f"{where}: no metric '{contrast.metric}': choose one of {', '.join(METRICS)}")
+    told = {name: value for name, value in entry.items() if name != "contrast"}
+    return _made(Finding, {**told, "contrasts": contrasts}, where)
+
+
+def _made(kind: Any, values: Mapping[str, Any], where: str) -> Any:
+    known = {field.name for field in fields(kind)}
+    if unknown := set(values) - known:
+        raise WorkbenchError(f"{where}: unknown {', '.join(sorted(unknown))}: it may have {', '.join(sorted(known))}")
+    try:
+        return kind(**values)
+    except TypeError as error:
+        raise WorkbenchError(f"{where}: {error}") from error
+
+
+def check(findings: Iterable[Finding], answers: Answers, *, seed: int = 0, resamples: int = RESAMPLES) -> list[dict[str, Any]]:
+    """Each finding with what came of it: its contrasts' `{value, low, high, of, minus, n, seeds}` and a `result`.
+
+    A contrast holds where its value is at least `least` and the 95 % interval lies above 0 (above `least`, where that is below 0);
+    it fails where the interval lies below `least`, or below 0; it is unclear otherwise. A finding holds if all of its contrasts
+    do, and fails if one does. One whose arms were not run is "not run".
+    """
+    return [_checked(finding, answers, seed, resamples) for finding in findings]
+
+
+def _checked(finding: Finding, answers: Answers, seed: int, resamples: int) -> dict[str, Any]:
+    told = {"id": finding.id, "source": finding.source, "statement": finding.statement}
+    lacking = sorted({arm for c in finding.contrasts for arm in (c.of, c.minus) if c.asked not in answers.get(arm, {})})
+    if lacking:
+        return {**told, "result": "not run", "lacking": lacking, "contrasts": [asdict(c) for c in finding.contrasts]}
+    cells = [{**asdict(c), **effect(c, answers, seed=seed, resamples=resamples)} for c in finding.contrasts]
+    return {**told, "result": _together([cell["result"] for cell in cells]), "contrasts": cells}
+
+
+def _together(results: Sequence[Judgement]) -> Judgement:
+    return "fails" if "fails" in results else "holds" if set(results) == {"holds"} else "unclear"
+
+
+def effect(contrast: Contrast, answers: Answers, *, seed: int = 0, resamples: int = RESAMPLES) -> dict[str, Any]:
+    """The contrast on the answers that define its metric in both arms, paired by seed and question."""
+    import numpy as np
+
+    arms = [answers[arm][contrast.asked] for arm in (contrast.of, contrast.minus)]
+    seeds = max(map(len, arms))
+    terms = [[_terms(one, contrast) for one in arm] * (seeds if len(arm) == 1 else 1) for arm in arms]
+    questions = sorted({question for arm in terms for one in arm for question in one})
+    # (2, arms, S seeds, Q questions): numerators and denominators; 0 and 0 where one of the two arms has none
+    sums_2ASQ = np.zeros((2, 2, seeds, len(questions)))
+    for s in range(seeds):
+        for q, question in enumerate(questions):
+            pair = [arm[s].get(question) for arm in terms if s < len(arm)]
+            if len(pair) == 2 and None not in pair:
+                sums_2ASQ[:, :, s, q] = np.array(pair).T
+    kept = sums_2ASQ[1, 0].any(0)
+    drawn_R = _differences(sums_2ASQ[..., kept], contrast.times, seed, resamples)
+    if not kept.any() or not np.isfinite(drawn_R).any():
+        return {"value": None, "low": None, "high": None, "n": 0, "seeds": seeds, "result": "unclear"}
+    of, minus = (float(sums_2ASQ[0, a].sum() / sums_2ASQ[1, a].sum()) for a in (0, 1))
+    value = of - contrast.times * minus
+    low, high = (float(np.nanquantile(drawn_R, q)) for q in (0.025, 0.975))
+    result = _judged(value, low, high, contrast.least)
+    return {"value": value, "low": low, "high": high, "mean_of": of, "mean_minus": minus, "n": int(kept.sum()), "seeds": seeds,
+            "result": result}  # fmt: skip
+
+
+def _terms(answered: Sequence[Answered], contrast: Contrast) -> dict[str, Term]:
+    """Question -> the summed terms of one seed's answers to it."""
+    sums: dict[str, Term] = {}
+    for one in answered:
+        term = METRICS[contrast.metric](one.row)
+        if term is not None and contrast.tier in ("", one.tier):
+            top, bottom = sums.get(one.row.question_id, (0.0, 0.0))
+            sums[one.row.question_id] = (top + term[0], bottom + term[1])
+    return sums
+
+
+def _differences(sums_2ASQ: np.ndarray, times: float, seed: int, resamples: int) -> np.ndarray:
+    """The contrast in each bootstrap sample, which draws seeds and questions, both with replacement."""
+    import numpy as np
+
+    rng = np.random.default_rng(seed)
+    seeds, questions = sums_2ASQ.shape[2:]
+    if not questions:
+        return np.full(resamples, np.nan)
+    of_seeds_RS = rng.multinomial(seeds, np.full(seeds, 1 / seeds), resamples).astype(float)
+    of_questions_RQ = rng.multinomial(questions, np.full(questions, 1 / questions), resamples).astype(float)
+    top_RA, bottom_RA = np.einsum("rs,xasq,rq->xra", of_seeds_RS, sums_2ASQ, of_questions_RQ, optimize=True)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means_RA = top_RA / bottom_RA
+    return means_RA[:, 0] - times * means_RA[:, 1]
+
+
+def _judged(value: float, low: float, high: float, least: float) -> Judgement:
+    if value >= least and low > min(least, 0.0):
+        return "holds"
+    return "fails" if high < max(least, 0.0) else "unclear"
