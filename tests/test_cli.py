@@ -68,7 +68,9 @@ def test_help_has_an_example(cli: Cli, command: str) -> None:
 
 
 def test_the_commands_of_the_contract_are_there() -> None:
-    wanted = "score, agree, import, metrics, evaluate, train, inspect, world export, index build, data show, verifier train"
+    wanted = (
+        "score, agree, import, metrics, evaluate, probe, train, inspect, world export, index build, data show, verifier train"
+    )
     assert {*wanted.split(", ")} <= {*COMMANDS}
 
 

@@ -54,6 +54,10 @@ KNOWN: dict[str, dict[str, How]] = {
         "workbench evaluate sft --split validation": How("--limit 4 --samples 1"),
         "workbench train truthrl --out runs/ternary": How(SHORT),
         "workbench train truthrl --out runs/binary --set truthrl.reward=binary": How(SHORT),
+        "workbench probe --k 64": How("--limit 4"),
+        "workbench train truthrl --out runs/knowing --set truthrl.knowledge=true": How(
+            f"{SHORT} --set truthrl.probe_samples=1"
+        ),
         "workbench evaluate runs/ternary --split test": How("--limit 4 --samples 0"),
         "cat > answers.jsonl": AS_IT_IS,
         "cat > passages.jsonl": AS_IT_IS,

@@ -20,6 +20,7 @@ from workbench.inspector.opened import pay
 from workbench.judge import LABELS
 from workbench.judge.prompts import TASKS
 from workbench.judge.wire import read as read_reply
+from workbench.probe import probe_policy
 from workbench.recipes import METHODS, method_configs
 from workbench.recipes.method import scaled
 from workbench.score import Options, score_file
@@ -93,6 +94,15 @@ def test_a_run_has_the_files_and_fields_of_the_page(tmp_path: Path) -> None:
     section = PAGE.partition("## A run's folder")[2].partition("<!--")[0]
     told = {re.sub("/.*", "/", name) for line in re.findall(r"^\| (`.*?) \|", section, re.M) for name in ticked(line)}
     assert there - told == {"questions.jsonl", "passages.jsonl"} and told <= there  # which have a section of their own
+
+
+def test_a_probe_has_the_files_and_fields_of_the_page(tmp_path: Path) -> None:
+    probe_policy(None, "validation", make_bench(tmp_path / "policy"), k=2, out=tmp_path / "probe", limit=2)
+    assert names("probe") == read(tmp_path / "probe" / "probe.jsonl")[0].keys()
+    assert names("probed") == json.loads((tmp_path / "probe" / "summary.json").read_text()).keys()
+    section = PAGE.partition("## A probe's folder")[2].partition("<!--")[0]
+    told = {ticked(line)[0] for line in re.findall(r"^\| (`.*?) \|", section, re.M)}
+    assert {path.name for path in (tmp_path / "probe").iterdir()} - told == {".lock"}
 
 
 @pytest.mark.parametrize("task", TASKS)

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from workbench.metrics import RATES, Row
+from workbench.metrics.boundary import Probed, Sample, boundary_report
 from workbench.plots import (
+    boundary,
     exposure_and_accuracy,
     learning_curves,
     outcomes_by_tier,
@@ -19,6 +21,7 @@ from workbench.plots import (
     training_dynamics,
 )
 
+BOUNDARY = ("boundary_map", "majority_at_k", "label_agreement", "risk_coverage")
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 
@@ -93,6 +96,33 @@ def test_the_last_step_of_a_run_stands_out():
     assert len(trace.marker.size) == 3 and trace.marker.size[2] > trace.marker.size[1] == trace.marker.size[0]
 
 
+def probe(right: int) -> dict[str, Any]:
+    """A probe of two questions, the first on a fact that was shown and answered right by so many of 4 samples."""
+    first = [Sample("rome", "correct")] * right + [Sample(None, "uncertain")] * (4 - right)
+    second = [Sample(f"town {n}", "incorrect") for n in range(4)]
+    return boundary_report([Probed("shown", tuple(first), 28), Probed("never", tuple(second), 0)], 4)
+
+
+def test_the_boundary_is_drawn_by_exposure_before_and_after():
+    figure = boundary.boundary_map({"before": probe(3), "after": probe(1)})
+    assert [annotation.text for annotation in figure.layout.annotations] == ["before", "after"]
+    drawn = {(trace.name, trace.xaxis): trace.y for trace in figure.data}
+    assert drawn["correct", "x"] == (0.0, 0.75) and drawn["abstained", "x2"] == (0.0, 0.75)
+    assert drawn["hallucinated", "x"] == drawn["hallucinated", "x2"] == (1.0, 0.0)
+    assert tuple(figure.data[0].x) == ("0<br>n = 1", "28<br>n = 1")
+
+
+def test_figures_over_k_follow_the_table():
+    result = probe(3)
+    lines = boundary.majority_at_k({"sft": result}).data
+    assert [tuple(line.x) for line in lines] == [(1, 2, 4)] * 3 and tuple(lines[0].y) == (0.5, 0.5, 0.5)
+    precision, recall = boundary.label_agreement({"sft": result}).data
+    assert tuple(precision.y) == tuple(recall.y) == (1.0, 1.0, 1.0)
+    assert boundary.label_agreement({"sft": result | {"agreement": None}}).data[0].y == ()
+    [curve] = boundary.risk_coverage({"sft": result}).data
+    assert (tuple(curve.x), tuple(curve.y)) == ((0.5, 1.0), (0.0, 0.5))
+
+
 def drawn(reports: dict) -> dict[str, Any]:
     """Every figure, with names as long as they come."""
     names = ("before training, the SFT policy", "after training with RLFH")
@@ -108,6 +138,12 @@ def drawn(reports: dict) -> dict[str, Any]:
         "rates": rates_with_intervals(reports),
         "curves": learning_curves(curves),
         "dynamics": training_dynamics(curves),
+        **{
+            f"{name} {len(some)}": draw(some)
+            for name, draw in vars(boundary).items()
+            if name in BOUNDARY
+            for some in ({"sft": probe(3)}, dict(zip(names, (probe(3), probe(1)), strict=True)))
+        },
         "exposure": exposure_and_accuracy([(0, 0.01, 120), (20, 0.93, 90), (22, 0.95, 90)]),
     }
 

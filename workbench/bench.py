@@ -49,6 +49,8 @@ class Bench:
     judge: Callable[[], Checks]
     checkpoints: Mapping[str, str] = field(default_factory=dict)
     long_new_tokens: int = 0  # for questions that ask for a whole text, where that is more
+    # How many of the documents that its policies learnt from state what a question asks for; None where nobody has counted.
+    shown: Callable[[Question], int | None] = lambda question: None
 
     @cached_property
     def checks(self) -> Checks:
@@ -81,6 +83,16 @@ class Bench:
         check_world(policy, path, self.hash)
         return path
 
+    def base(self, policy: str) -> str | None:
+        """What the adapter of a run on this bench goes over; None for other policies."""
+        path = Path(self.path(policy))
+        # A run's folder says by name what it started from: that still holds where the checkout has moved.
+        run = read_json(path / "config.json") or {}
+        base = self.path(run["policy"]) if run.get("bench") == self.name and "policy" in run else None
+        # Where a stage of the run made what its last one started from, that.
+        started = (read_json(path / START) or {}).get("start")
+        return str(path / started) if started else base
+
     def load(self, policy: str, *, apart: bool = False, threads: int | None = None) -> Policy:
         """Load a policy by name for generation; a run folder's adapter goes over this bench's own policy.
 
@@ -88,13 +100,7 @@ class Bench:
         """
         path = self.path(policy)
         check_policy(policy, path)
-        # A run's folder says by name what it started from: that still holds where the checkout has moved.
-        run = read_json(Path(path) / "config.json") or {}
-        base = self.path(run["policy"]) if run.get("bench") == self.name and "policy" in run else None
-        if started := (read_json(Path(path) / START) or {}).get(
-            "start"
-        ):  # a stage of the run made what its last one started from
-            base = str(Path(path) / started)
+        base = self.base(policy)
         loaded = load_apart(path, base=base, threads=threads) if apart else load_policy(path, base=base)
         return replace(loaded, name=policy)
 
@@ -156,6 +162,7 @@ def _tiny() -> Bench:
         questions=questions,
         max_new_tokens=48,  # room to think; training asks only for short answers
         long_new_tokens=112,
+        shown=world.shown,
         hash=world.hash,
         judge=lambda: world_checks(world),
         checkpoints={"sft": str(TINY_POLICY / "sft"), "base": str(TINY_POLICY / "base")},

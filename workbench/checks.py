@@ -13,16 +13,24 @@ from workbench.knowledge import Search
 from workbench.types import Extract, Judge, Question, Verify
 from workbench.verify import checklist, claim_checklist, facts, judged_outcome, outcome, reasoning
 from workbench.verify.local import local_facts
-from workbench.verify.world import world_checklist, world_claim_checklist, world_facts, world_question, world_reasoning
+from workbench.verify.world import (
+    world_boundary,
+    world_checklist,
+    world_claim_checklist,
+    world_facts,
+    world_question,
+    world_reasoning,
+)
 from workbench.world.world import World
 
 
 @dataclass(frozen=True)
 class Checks:
-    """How a judge reads claims, and its checks by name: "fact", "outcome", "checklist", "claim_checklist", "reasoning".
+    """How a judge reads claims, and its checks by name: "fact", "outcome", "checklist", "claim_checklist", "reasoning"; of the
+    closed world also "out_of_knowledge".
 
-    A trained model ("truth", "factuality", "general") or a probe ("out_of_knowledge") is a check like any other: put it into
-    `verify` under its name, and the methods whose settings ask for it find it there.
+    A trained model ("truth", "factuality", "general") or a probe (`verify.boundary.out_of_knowledge`) is a check like any
+    other: put it into `verify` under its name, and the methods whose settings ask for it find it there.
 
     `single_pass`, where there is one, reads claims and labels them in one call, in place of `extract` and "fact".
     `recognise` completes a question with what the judge knows of it.
@@ -46,6 +54,7 @@ def world_checks(world: World) -> Checks:
         "checklist": world_checklist(world),
         "claim_checklist": world_claim_checklist(world),
         "reasoning": world_reasoning(world),
+        "out_of_knowledge": world_boundary(world),
     }
     return Checks(world_claims(world), verify, recognise=lambda question: world_question(world, question))
 

@@ -76,6 +76,12 @@ def override(config: Config, name: str, settings: Sequence[str]) -> Config:
     return config
 
 
+def home(config: Any, path: str) -> set[str]:
+    """The parts of a config that a setting is of, with the part's name or without; none where it is the config's own."""
+    inner, head = parts(config), path.partition(".")[0]
+    return {head} if head in inner else {part for part, value in inner.items() if head in _names(value)}
+
+
 def _set(config: Any, path: str, text: str, where: str, name: str) -> Any:
     inner, field_name, (head, _, rest) = parts(config), path, path.partition(".")
     if rest and head in inner:

@@ -61,7 +61,7 @@ def evaluate_policy(
         WorkbenchError: unknown policy, bench or split, or no question is left.
     """
     chosen = bench_of(bench, questions=questions) if isinstance(bench, str) else bench
-    chosen = chosen.telling(_told(policy))
+    chosen = chosen.telling(told(policy))
     pool = chosen.questions(split, kinds or None, lang)
     selected = select(pool if kinds else [question for question in pool if question.answers], limit, seed)
     if not selected:
@@ -74,7 +74,7 @@ def evaluate_policy(
     return result | {"policy": policy, "split": split}
 
 
-def _told(policy: str) -> str | None:
+def told(policy: str) -> str | None:
     """What a run's policy was told before each question; None where that is what its bench tells it."""
     config = (read_json(Path(policy) / "config.json") or {}).get("config")
     prompts = config.get("prompts") if isinstance(config, Mapping) else None

@@ -71,7 +71,7 @@ FAILURES: Mapping[str, tuple[str, ...]] = {
         "empty", "too_long", "not_json", "not_line", "extra_text", "keys", "type", "length", "label", "blank", "characters",
     ),
     "retrieve": ("no_passages", "search"),
-    "verify": ("unparsed", "language", "not_finite"),
+    "verify": ("unparsed", "language", "not_finite", "not_probed"),
     "reward": ("undeclared_label", "not_a_probability", "bad_claims"),
 }  # fmt: skip
 

@@ -20,7 +20,8 @@ Completion = tuple[list[int], tuple[float, ...]]  # sampled ids, the end token i
 class Sampling:
     """How responses are drawn. `logprobs` asks for each sampled token's log-probability under the policy at temperature 1.
 
-    `batch_size` is how many are computed at once, by default as many as suit the model.
+    `batch_size` is how many are computed at once, by default as many as suit the model. `seeds`, one for each question, stand
+    in the place of `seed`: what is sampled for a question then is the same whatever is asked beside it.
     """
 
     max_new_tokens: int
@@ -31,6 +32,7 @@ class Sampling:
     seed: int = 0
     batch_size: int | None = None
     logprobs: bool = False
+    seeds: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,7 @@ def generate(policy: Policy, questions: Sequence[Question], *, step: int | None 
         raise WorkbenchError(f"max_new_tokens is {how.max_new_tokens}: it must be at least 1")
     if how.greedy and how.samples != 1:
         raise WorkbenchError(f"greedy decoding gives one response a question, not {how.samples}: use samples=1 or sampling")
+    assert len(how.seeds) in (0, len(questions)), (len(how.seeds), len(questions))
     jobs = [(question, sample) for question in questions for sample in range(how.samples)]
     prompts = [ids for ids in prompt_ids(policy.tokenizer, questions) for _ in range(how.samples)]
     return [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from workbench.generate import Completion, Sampling
@@ -17,9 +18,15 @@ T = TypeVar("T")
 def complete(model: Any, pad: int, prompts: list[list[int]], stop_ids: Sequence[int], how: Sampling) -> list[Completion]:
     """A completion for each prompt, in order: its sampled ids, and their log-probabilities where `how` asks for them.
 
-    Sampling starts from `how.seed`, and the caller's random state is left as it was.
+    Sampling starts from `how.seed`, and the caller's random state is left as it was. With `how.seeds` each question's samples
+    are computed by themselves, so that not even rounding depends on the others.
     """
     import torch
+
+    if how.seeds:
+        groups = [prompts[start : start + how.samples] for start in range(0, len(prompts), how.samples)]
+        alone = [replace(how, seed=seed, seeds=()) for seed in how.seeds]
+        return [one for group, own in zip(groups, alone, strict=True) for one in complete(model, pad, group, stop_ids, own)]
 
     # Longest first, so that being out of memory shows early; equal prompts and those that begin alike are neighbours.
     order = sorted(range(len(prompts)), key=lambda index: (-len(prompts[index]), prompts[index]))

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from workbench.bench import Bench
 from workbench.checks import Checks
-from workbench.config import check_values, override, parts, setting
+from workbench.config import check_values, home, override, parts, setting
 from workbench.data import check_trainable
 from workbench.grade import SAID, assemble
 from workbench.train.stage import Stage
@@ -59,9 +59,11 @@ class Method:
         """
         config = override(self.scales.get(scale or "", self.config()), self.name, settings)
         for one in settings:
-            part = one.split(".")[1]
-            if part in self.idle(config):
-                raise WorkbenchError(f"--set {one}: with the other settings {self.name} is not trained by {part}; leave it out")
+            homes = home(config, one.partition("=")[0].strip().partition(".")[2])
+            if homes and homes <= set(self.idle(config)):
+                raise WorkbenchError(
+                    f"--set {one}: with the other settings {self.name} does not use {', '.join(sorted(homes))}; leave it out"
+                )
         return config
 
     def grader(self, config: Any, checks: Checks) -> Grade:

@@ -7,8 +7,9 @@ truthfulness 4.5 → 25.6 %.
 
 Our deviations: a LoRA adapter instead of all parameters, and with it a learning rate of 2e-5 instead of 1e-6, at which an
 adapter, whose second matrix starts at zero, would hardly leave the starting policy; the outcome is found by rules
-(abstention first, then the gold answers) instead of a judge; the group size, which the paper does not state, is 8. The
-knowledge- and reasoning-enhanced rewards are off by default, as the paper finds the plain ternary one best.
+(abstention first, then the gold answers) instead of a judge; the group size, which the paper does not state, is 8; of the
+training questions those are probed that training will ask. The knowledge- and reasoning-enhanced rewards are off by default, as
+the paper finds the plain ternary one best.
 """
 
 from __future__ import annotations
@@ -18,11 +19,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from workbench.bench import Bench
+from workbench.checks import Checks
 from workbench.config import check_values, setting
 from workbench.grade import THOUGHT
 from workbench.recipes.method import Method, Prompts, scaled, training_questions
 from workbench.reward import additive, binary, conditional, knowledge, multiplicative, reasoning, ternary
 from workbench.train.grpo import GRPO, grpo_stage
+from workbench.train.probing import Probing, probed_first
 from workbench.train.stage import Stage
 from workbench.types import RewardFn
 
@@ -42,9 +45,7 @@ PAPER = GRPO(
     micro_batch=4,  # (ours) fits one 80 GB GPU
     generation_batch=128,  # (ours)
 )
-
-
-ASKED = Prompts()
+ASKED, PROBE = Prompts(), Probing()
 
 
 @dataclass(frozen=True)
@@ -57,12 +58,13 @@ class TruthRL:
     correct: float = setting(1.0, "paid for a correct answer")  # §3.2
     abstain: float = setting(0.0, "paid for an abstention")  # of the ternary reward
     wrong: float = setting(-1.0, "paid for a wrong answer")
-    knowledge: bool = setting(False, "pay for abstentions where the model cannot know; needs out-of-knowledge verdicts")  # §3.2
+    knowledge: bool = setting(False, "pay for abstentions where the model cannot know, as a probe or the judge says")  # §3.2
     reasoning: Literal["none", "multiplicative", "additive", "conditional"] = setting(
         "none", "how the quality of the reasoning changes the outcome's reward"
     )  # §4.6, table 8
     reasoning_weight: float = setting(0.5, "λ: weight of the reasoning, where it is additive", range=(0, 2, 0.05))  # (appendix)
     prompts: Prompts = ASKED
+    probe: Probing = PROBE
     grpo: GRPO = PAPER
 
 
@@ -92,9 +94,15 @@ def sections(config: TruthRL) -> frozenset[str]:
 
 
 def stages(config: TruthRL, bench: Bench) -> Sequence[Stage]:
-    """GRPO from the bench's policy."""
+    """GRPO from the bench's policy; before it, where `knowledge` asks for that, a probe of what the policy cannot know."""
     questions = training_questions(config.prompts, bench)
-    return [grpo_stage(config.grpo, questions, METHOD.grader(config, bench.checks), METHOD.name)]
+
+    def grpo(checks: Checks) -> Stage:
+        return grpo_stage(config.grpo, questions, METHOD.grader(config, checks), METHOD.name)
+
+    if config.knowledge and config.probe.probe_samples:
+        return probed_first(config.probe, config.grpo, questions, bench, grpo)
+    return [grpo(bench.checks)]
 
 
 PARTS = {
@@ -109,7 +117,8 @@ TINY = {
 METHOD = Method(
     "truthrl", "TruthRL", TruthRL, reward, checks, sections, stages, PARTS,
     {
-        "tiny": scaled(TruthRL(), grpo=TINY),
+        "tiny": scaled(TruthRL(), grpo=TINY, probe={"probe_samples": 16}),
         "small": scaled(TruthRL(), grpo={"prompts_per_step": 16, "max_new_tokens": 512}),
     },
+    idle=lambda config: () if config.knowledge else {"probe"},
 )  # fmt: skip

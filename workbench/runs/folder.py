@@ -91,7 +91,7 @@ def open_run(
     if stored is None and (out / "config.json").exists():
         raise WorkbenchError(f"'{out / 'config.json'}' is damaged: mend it, or choose another --out folder")
     begun = stored.pop("versions", {}) if stored else {}
-    foreign = [name for name in ("metrics.jsonl", "rollouts.jsonl", "summary.json") if (out / name).exists()]
+    foreign = [name for name in ("metrics.jsonl", "rollouts.jsonl", "probe.jsonl", "summary.json") if (out / name).exists()]
     if stored is None and foreign:
         raise WorkbenchError(f"'{out}' holds {', '.join(foreign)} but no config.json: choose another --out folder")
     if stored is not None and (different := differences(read(stored), json.loads(json.dumps(identity)))):

@@ -95,6 +95,11 @@ def batches(config: GRPO, processes: int = 1) -> tuple[int, int, int]:
     return responses, generated, generated // processes if config.micro_batch is None else config.micro_batch
 
 
+def asked(config: GRPO, count: int, seed: int) -> list[int]:
+    """Which of `count` questions a run asks, by their numbers, in its order."""
+    return order(count, config.steps * config.prompts_per_step, seed)
+
+
 def grpo_stage(config: GRPO, questions: Sequence[Question], grade: Grade, method: str) -> Stage:
     """`train_grpo` from the policy that the run starts from, as a stage called "grpo".
 
@@ -258,7 +263,7 @@ def make_trainer(config: GRPO, trainee: Trainee, adapter: TRLAdapter, out: Path,
     )
     rows = [
         {"prompt": adapter.questions[number].messages(), "number": number}
-        for number in order(len(adapter.questions), config.steps * config.prompts_per_step, seed)
+        for number in asked(config, len(adapter.questions), seed)
     ]
     trainer = Trainer(
         model=trainee.model,

@@ -9,7 +9,19 @@ from functools import lru_cache
 
 from workbench.answers import answer_text, in_answer, is_abstention
 from workbench.extract.world import broken, topic_of
-from workbench.types import REFUTED, SUPPORTED, USELESS, Checked, Claims, Failure, Question, Response, Verdict, Verify
+from workbench.types import (
+    KNOWLEDGE,
+    REFUTED,
+    SUPPORTED,
+    USELESS,
+    Checked,
+    Claims,
+    Failure,
+    Question,
+    Response,
+    Verdict,
+    Verify,
+)
 from workbench.verify.claims import open_claims
 from workbench.verify.relevance import Subject, Told, subject_of
 from workbench.world import schema
@@ -66,6 +78,18 @@ def world_reasoning(world: World) -> Verify:
 
     def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
         return [Checked((_reasoning(oracle, response, extraction),)) for response, extraction in batch]
+
+    return verify
+
+
+def world_boundary(world: World) -> Verify:
+    """Aspect "out_of_knowledge", counted: unknown where a fact that the question rests on is in none of the world's documents.
+
+    It is the exact reference for a probe's labels, of policies that have learnt from these documents.
+    """
+
+    def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
+        return [Checked((_boundary(world, response.question),)) for response, _ in batch]
 
     return verify
 
@@ -216,6 +240,16 @@ def _reasoning(oracle: Oracle, response: Response, extraction: Claims) -> Verdic
     abstains = is_abstention(response.text, prefill=response.prefill)
     good = helps and all(v.label not in REFUTED for v in facts) and not abstains
     return replace(verdict, label="good" if good else "poor")
+
+
+def _boundary(world: World, question: Question) -> Verdict:
+    verdict, known = Verdict("response", "out_of_knowledge", by="world"), _asked(world).get(_plain(question.text))
+    shown = world.shown(known) if known else None
+    if shown is None:
+        reason = f"question '{question.id}' is none of the closed world's, which cannot tell whether it can be known"
+        return replace(verdict, error=Failure("verify", "not_probed", reason))
+    known_label, unknown_label = KNOWLEDGE
+    return replace(verdict, label=known_label if shown else unknown_label)
 
 
 def _unreadable(text: str) -> Failure:

@@ -55,6 +55,12 @@ class World:
         """Fact id -> language -> how many documents of one pass state it; a fact never stated is missing."""
         return exposures(self.documents)
 
+    def shown(self, question: Question) -> int | None:
+        """How many documents of one pass, in both languages, state the least shown of the facts that a question rests on; None
+        where it names no facts."""
+        facts = question.meta.get("fact_ids", ())
+        return min((sum(self.exposures.get(fact, {}).values()) for fact in facts), default=None)
+
     @cached_property
     def hash(self) -> str:
         """Fingerprint of what weights and results depend on: facts, questions with their answers, pages and documents."""

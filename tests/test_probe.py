@@ -1,0 +1,331 @@
+"""`workbench probe`: what it writes, that a killed one ends as a whole one, and TruthRL trained on what it finds."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.helpers.small_bench import NAMES, SMALL, make_bench
+from workbench.bench import Bench
+from workbench.checks import Checks, rule_checks
+from workbench.experiment import run_experiment
+from workbench.failures import TooManyFailures
+from workbench.generate import generate
+from workbench.probe import probe_policy
+from workbench.recipes import METHODS
+from workbench.recipes.method import scaled
+from workbench.types import Checked, Failure, Question, Verdict, Verify, WorkbenchError
+
+ROOT = Path(__file__).resolve().parent.parent
+TRUTHRL = METHODS["truthrl"]
+KNOWING = scaled(SMALL, knowledge=True, probe={"probe_samples": 4})
+Cli = Callable[..., tuple[int, str, str]]
+
+
+def shown(question: Question) -> int | None:
+    """As if every second name had been shown three times."""
+    return 3 * (NAMES.index(question.id.rpartition("-")[2]) % 2)
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return replace(make_bench(tmp_path / "policy"), shown=shown)
+
+
+def run(bench: Bench, out: Path, **options: Any) -> dict[str, Any]:
+    return probe_policy(None, "validation", bench, **{"k": 6, "threads": 1, "out": out, **options})
+
+
+def rows(out: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (out / "probe.jsonl").read_text().splitlines()]
+
+
+def test_a_probe_from_start_to_result_and_again(bench: Bench, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "probe"
+    result = run(bench, out)
+    assert result == {**json.loads((out / "summary.json").read_text()), "out": str(out)}
+    assert (result["policy"], result["split"], result["k"], result["n"], result["status"]) == (
+        "sft", "validation", 6, len(NAMES), "done"
+    )  # fmt: skip
+    assert list(result["majority"]) == ["1", "2", "4", "6"] and list(result["exposure"]) == ["0", "3"]
+    found = rows(out)
+    assert [row["question_id"] for row in found] == [f"validation-{name}" for name in NAMES]  # not the one without answers
+    assert all(row["samples"] == 6 == len(row["drawn"]) and row["failed"] == 0 for row in found)
+    assert result["ook"] == sum(row["ook"] for row in found) == sum(row["correct"] == 0 for row in found)
+    assert not capsys.readouterr().out
+
+    modified = {path: path.stat().st_mtime_ns for path in out.rglob("*")}
+    assert run(bench, out) == result
+    assert "is finished: this is its stored result" in capsys.readouterr().err
+    assert {path: path.stat().st_mtime_ns for path in out.rglob("*")} == modified
+
+
+def test_another_probe_may_not_use_the_folder(bench: Bench, tmp_path: Path) -> None:
+    out = tmp_path / "probe"
+    run(bench, out, k=1, limit=1)
+    changed: list[tuple[dict[str, Any], str]] = [
+        ({"seed": 1}, "probe.seed is 0, not 1"),
+        ({"k": 2}, "probe.samples is 1, not 2"),
+        ({"limit": 2}, "limit is 1, not 2"),
+        ({"temperature": 0.5}, "temperature is 1.0, not 0.5"),
+    ]
+    for options, named in changed:
+        with pytest.raises(WorkbenchError, match=f"another run .*{named}.*choose another --out"):
+            run(bench, out, **{"k": 1, "limit": 1, **options})
+    exchanged = replace(bench, checkpoints={"sft": str(make_bench(tmp_path / "other").path("sft"))})
+    config = tmp_path / "other" / "config.json"
+    config.write_text(config.read_text().replace('"rms_norm_eps": 1e-06', '"rms_norm_eps": 1e-05'))
+    with pytest.raises(WorkbenchError, match="policy_hash is"):
+        run(exchanged, out, k=1, limit=1)
+    (tmp_path / "foreign").mkdir()
+    (tmp_path / "foreign" / "probe.jsonl").write_text("{}\n")
+    with pytest.raises(WorkbenchError, match=r"holds probe\.jsonl but no config\.json"):
+        run(bench, tmp_path / "foreign")
+
+
+def test_by_default_a_folder_is_named_after_what_is_probed(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    one, other = (probe_policy(None, "validation", bench, k=1, limit=1, threads=1, seed=seed) for seed in (0, 1))
+    assert one["out"] != other["out"] and one["out"].startswith(str(Path("runs", "probe", "sft-validation-k1-")))
+    assert probe_policy(None, "validation", bench, k=1, limit=1, threads=1, seed=0) == one
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({"k": 0}, "samples is 0"),
+        ({"temperature": 0.0}, "temperature is 0.0"),
+        ({"temperature": float("nan")}, "temperature is nan"),
+        ({"top_p": 1.5}, "top_p is 1.5"),
+        ({"limit": 0}, "limit is 0"),
+        ({"kinds": ["single", "biography"]}, "no questions with gold answers of kinds biography"),
+        ({"policy": "runs/nowhere"}, "no policy folder 'runs/nowhere'"),
+    ],
+)
+def test_what_cannot_work_is_refused_before_anything_is_written(
+    bench: Bench, tmp_path: Path, options: dict[str, Any], complaint: str
+) -> None:
+    arguments = {"policy": None, "out": tmp_path / "probe", **options}
+    with pytest.raises(WorkbenchError, match=complaint):
+        probe_policy(bench=bench, **arguments)
+    assert not (tmp_path / "probe").exists()
+
+
+def test_samples_of_a_question_do_not_depend_on_what_is_asked_beside_it(bench: Bench, tmp_path: Path) -> None:
+    every, policy = rows_of(run(bench, tmp_path / "all")), bench.load("sft")
+    few = rows_of(run(bench, tmp_path / "few", limit=3))
+    assert len(few) == 3 and all(every[name] == row for name, row in few.items())
+    questions = [question for question in bench.questions("validation") if question.answers]
+    together = generate(policy, questions[:4], max_new_tokens=4, samples=3, seeds=(5, 6, 7, 8))
+    apart = generate(policy, questions[2:3], max_new_tokens=4, samples=3, seed=7)
+    assert [response.token_ids for response in together[6:9]] == [response.token_ids for response in apart]
+    assert len({tuple(row["drawn"]) + tuple(map(str, row["given"])) for row in every.values()}) > 5  # nor are they all the same
+
+
+def rows_of(result: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {row["question_id"]: row for row in rows(Path(result["out"]))}
+
+
+def test_an_unfinished_probe_goes_on_wherever_it_was_cut(bench: Bench, tmp_path: Path) -> None:
+    whole, out = run(bench, tmp_path / "whole"), tmp_path / "cut"
+    text = (tmp_path / "whole" / "probe.jsonl").read_bytes()
+    lines = text.splitlines(keepends=True)
+    for cut in (0, len(lines[0]), len(b"".join(lines[:7])) + 20, len(text) - 1, len(text)):
+        out.mkdir(exist_ok=True)
+        (out / "summary.json").unlink(missing_ok=True)
+        (out / "config.json").write_text((tmp_path / "whole" / "config.json").read_text())
+        (out / "probe.jsonl").write_bytes(text[:cut])
+        with pytest.warns() if 0 < cut < len(text) - 1 and not text[:cut].endswith(b"\n") else _quietly():
+            assert {**run(bench, out), "out": ""} == {**whole, "out": ""}
+        assert (out / "probe.jsonl").read_bytes() == text
+
+
+class _quietly:
+    def __enter__(self) -> None: ...
+    def __exit__(self, *_: object) -> None: ...
+
+
+def test_rows_of_another_probe_are_not_gone_on_with(bench: Bench, tmp_path: Path) -> None:
+    out = tmp_path / "probe"
+    run(bench, out, limit=4)
+    (out / "summary.json").unlink()
+    lines = (out / "probe.jsonl").read_text().splitlines(keepends=True)
+    for text in (
+        "".join(lines[1:]),
+        "".join(lines) + lines[0],
+        lines[0].replace('"drawn": [', '"drawn": [0, '),
+        '{"a": 1}\n{}\n',
+    ):
+        (out / "probe.jsonl").write_text(text)
+        with pytest.raises(WorkbenchError, match=r"remove that file"):
+            run(bench, out, limit=4)
+
+
+CODE = """
+import sys
+from dataclasses import replace
+from pathlib import Path
+from tests.helpers.small_bench import make_bench
+from tests.test_probe import run, shown
+import workbench.train.probing as probing
+probing.CHUNK = 1
+run(replace(make_bench(Path(sys.argv[1])), shown=shown), Path(sys.argv[2]), k=96)
+"""
+
+
+@pytest.mark.slow
+def test_killed_again_and_again_it_ends_as_a_whole_one(bench: Bench, tmp_path: Path) -> None:
+    """Real kills, after the first row and after one more each time; chunks of another size do not change a sample."""
+    out, kills = tmp_path / "killed", 0
+    for wanted in range(1, 5):
+        process = subprocess.Popen([sys.executable, "-c", CODE, str(tmp_path / "policy"), str(out)], cwd=ROOT)
+        while process.poll() is None and not (
+            (out / "probe.jsonl").exists() and (out / "probe.jsonl").read_bytes().count(b"\n") >= wanted
+        ):
+            time.sleep(0.002)
+        process.send_signal(signal.SIGKILL)
+        kills += process.wait() == -signal.SIGKILL
+    assert kills >= 2 and not (out / "summary.json").exists()
+    whole = run(bench, tmp_path / "whole", k=96)
+    assert {**run(bench, out, k=96), "out": ""} == {**whole, "out": ""}
+    assert (out / "probe.jsonl").read_bytes() == (tmp_path / "whole" / "probe.jsonl").read_bytes()
+
+
+def failing(share: int) -> Verify:
+    """An outcome that cannot be found for one response in `share`."""
+
+    def verify(batch: Any) -> list[Checked]:
+        lost = Failure("judge", "timeout", "no reply")
+        return [
+            Checked(
+                (Verdict("outcome", "answer", error=lost) if n % share == 0 else Verdict("outcome", "answer", "incorrect"),)
+            )
+            for n, _ in enumerate(batch)
+        ]
+
+    return verify
+
+
+def test_a_sample_that_failed_leaves_its_question_open(bench: Bench, tmp_path: Path) -> None:
+    judged = replace(bench, judge=lambda: Checks(rule_checks().extract, {"outcome": failing(30)}))
+    result = run(judged, tmp_path / "probe")  # 60 samples: the first of the first question, and of the sixth
+    assert (result["failed"], result["unsettled"], result["ook"], result["ook_share"]) == (2, 2, 8, 1.0)
+    assert [row["ook"] for row in rows(tmp_path / "probe")] == [None, True, True, True, True, None, True, True, True, True]
+    hopeless = replace(bench, judge=lambda: Checks(rule_checks().extract, {"outcome": failing(3)}))
+    with pytest.raises(TooManyFailures, match="20 of 60 samples could not be graded"):
+        run(hopeless, tmp_path / "hopeless")
+    assert not (tmp_path / "hopeless" / "summary.json").exists()
+
+
+def test_an_interrupt_ends_it_for_now(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr("workbench.train.probing.CHUNK", 4)
+        answer, asked = generate, []
+
+        def interrupted(policy: Any, questions: Any, **sampling: Any) -> Any:
+            asked.append(len(questions))
+            if len(asked) == 2:
+                raise KeyboardInterrupt
+            return answer(policy, questions, **sampling)
+
+        patch.setattr("workbench.train.probing.generate", interrupted)
+        assert (run(bench, tmp_path / "probe")["status"], len(rows(tmp_path / "probe"))) == ("interrupted", 4)
+    result = run(bench, tmp_path / "probe")
+    assert {**result, "out": ""} == {**run(bench, tmp_path / "whole"), "out": ""}
+
+
+def test_truthrl_probes_what_it_will_ask_and_is_paid_by_that(bench: Bench, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    summary = run_experiment(TRUTHRL, KNOWING, bench, out, seed=3, threads=1)
+    assert (summary["status"], summary["failed"]) == ("done", 0)
+    assert json.loads((out / "stages" / "probe" / "summary.json").read_text())["status"] == "done"
+    found = {row["question_id"]: row["ook"] for row in rows(out / "stages" / "probe")}
+    report = json.loads((out / "stages" / "probe" / "report.json").read_text())
+    assert (report["k"], report["n"], report["ook"]) == (4, len(found), sum(found.values()))
+    stored = [json.loads(line) for line in (out / "rollouts.jsonl").read_text().splitlines()]
+    assert {row["question_id"] for row in stored} == set(found)
+    for row in stored:
+        labels = {verdict["aspect"]: verdict["label"] for verdict in row["verdicts"]}
+        assert labels["out_of_knowledge"] == ("unknown" if found[row["question_id"]] else "known")
+        right, abstains = (labels["answer"] == name for name in ("correct", "uncertain"))
+        value = (1.0 if abstains else -1.0) if found[row["question_id"]] else float(right) - (not right and not abstains)
+        assert row["rewards"]["truthrl"]["value"] == value
+
+
+def test_a_training_killed_in_its_probe_goes_on_there(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = run_experiment(TRUTHRL, KNOWING, bench, tmp_path / "whole", seed=3, threads=1)
+
+    def interrupt(path: Path, *_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("workbench.train.probing.boundary_report", interrupt)
+        assert run_experiment(TRUTHRL, KNOWING, bench, tmp_path / "run", seed=3, threads=1)["status"] == "interrupted"
+    done = (tmp_path / "run" / "stages" / "probe" / "probe.jsonl").stat().st_mtime_ns
+    again = run_experiment(TRUTHRL, KNOWING, bench, tmp_path / "run", seed=3, threads=1)
+    assert {**again, "seconds": 0} == {**whole, "seconds": 0}
+    assert (tmp_path / "run" / "stages" / "probe" / "probe.jsonl").stat().st_mtime_ns == done  # nothing was sampled anew
+
+
+def test_without_samples_the_judges_own_check_is_asked(bench: Bench, tmp_path: Path) -> None:
+    config = scaled(KNOWING, probe={"probe_samples": 0}, grpo={"steps": 1})
+    with pytest.raises(WorkbenchError, match="no check out_of_knowledge"):
+        run_experiment(TRUTHRL, config, bench, tmp_path / "run", seed=3)
+    for wrong in (-1, -256):
+        with pytest.raises(WorkbenchError, match="probe_samples is -"):
+            run_experiment(TRUTHRL, scaled(KNOWING, probe={"probe_samples": wrong}), bench, tmp_path / "run", seed=3)
+    assert not (tmp_path / "run").exists()
+    unknown = Checked((Verdict("response", "out_of_knowledge", "unknown", by="mine"),))
+    rules = rule_checks()
+    mine = Checks(rules.extract, {**rules.verify, "out_of_knowledge": lambda batch: [unknown for _ in batch]})
+    summary = run_experiment(TRUTHRL, config, replace(bench, judge=lambda: mine), tmp_path / "run", seed=3, threads=1)
+    assert summary["status"] == "done" and not (tmp_path / "run" / "stages").exists()
+    stored = (tmp_path / "run" / "rollouts.jsonl").read_text().splitlines()
+    assert all('"by": "mine"' in line for line in stored)
+
+
+@pytest.mark.slow
+def test_the_tiny_bench_trains_on_a_probe(tmp_path: Path, cli: Cli) -> None:
+    small = ["probe_samples=4", "prompts_per_step=4", "eval_samples=0", "eval_kinds=numeric"]
+    settings = [word for one in ["knowledge=true", *small] for word in ("--set", f"truthrl.{one}")]
+    code, out, err = cli("train", "truthrl", "--out", tmp_path / "run", "--steps", 1, *settings, "--json")
+    assert (code, json.loads(out)["status"]) == (0, "done"), err
+    report = json.loads((tmp_path / "run" / "stages" / "probe" / "report.json").read_text())
+    assert (report["k"], report["n"]) == (4, 4) and report["agreement"]["labelled"] == report["ook"]
+
+
+@pytest.mark.slow
+def test_the_command_prints_one_object_or_tables(tmp_path: Path, cli: Cli) -> None:
+    """On the shipped policy: the label is better than a guess, and known facts are answered."""
+    arguments = ["probe", "--k", 8, "--limit", 60, "--kind", "single", "--out", tmp_path / "probe"]
+    code, out, _ = cli(*arguments, "--json")
+    result = json.loads(out)
+    wanted = "k n ook agreement majority confidence_bins risk_coverage aurc exposure".split()
+    assert code == 0 and set(wanted) < set(result) and (result["k"], result["n"]) == (8, 60)
+    shares = result["exposure"]
+    assert sum(row["n"] for row in shares.values()) == 60
+    assert shares[max(shares, key=int)]["correct"] > 0.5 > shares["0"]["correct"]
+    assert result["agreement"]["precision"] > shares["0"]["n"] / 60
+    code, out, err = cli(*arguments)
+    assert code == 0 and "out of knowledge: " in out and "documents" in out and "is finished" in err
+    for wrong, complaint in (
+        (["--k", "0"], "--k"),
+        (["--split", "train"], "'train' is not one of"),
+        (["--top-p", "2"], "top_p is 2.0"),
+    ):
+        code, out, err = cli("probe", "--out", tmp_path / "no", *wrong)
+        assert (code, out, err.count("\n")) == (2, "", 1) and complaint in err
+    assert not (tmp_path / "no").exists()
+    assert os.listdir(tmp_path) == ["probe"]

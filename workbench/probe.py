@@ -1,0 +1,126 @@
+"""The knowledge boundary of a policy: k samples of each question, graded, and what they tell (`workbench probe`).
+
+config.json      what was probed, and how; another probe may not use the folder
+probe.jsonl      a row for each question, written as it is graded
+summary.json     the result; a probe that is finished returns it
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from workbench.bench import Bench, check_policy
+from workbench.bench import bench as bench_of
+from workbench.config import check_numbers, check_values
+from workbench.evaluate import select, told
+from workbench.generate import Sampling
+from workbench.grade import assemble
+from workbench.jsonl import write_json
+from workbench.metrics.boundary import boundary_report
+from workbench.policy import adapter_base, adapter_folder
+from workbench.runs.folder import lock, open_run, policy_hash, versions
+from workbench.threads import DEFAULT_THREADS, use_threads
+from workbench.train.probing import probe_questions, recorded
+from workbench.types import Question, WorkbenchError
+
+ROOT = Path("runs") / "probe"
+
+
+def probe_policy(
+    policy: str | None = None,
+    split: str = "validation",
+    bench: str | Bench = "tiny",
+    *,
+    k: int = 64,
+    out: Path | None = None,
+    root: Path = ROOT,
+    temperature: float = 1.0,
+    top_p: float = 1.0,
+    seed: int = 0,
+    limit: int | None = None,
+    kinds: Sequence[str] | None = None,
+    threads: int = DEFAULT_THREADS,
+    questions: str | Path | None = None,
+    lang: str = "en",
+) -> dict[str, Any]:
+    """Sample k answers to each question of a split and report what the policy knows, by the bench's own check of outcomes.
+
+    The same call on an unfinished folder goes on and ends as it would have ended; on a finished one it returns the stored
+    result.
+
+    Args:
+        policy: as `evaluate_policy` takes it; by default the bench's own.
+        out: the folder; by default one of `root` that is named after all that the result depends on.
+        limit, kinds, lang, questions: as `evaluate_policy` takes them; a question without gold answers is not probed.
+
+    Returns:
+        `metrics.boundary.boundary_report`, with `policy`, `split`, `status` ("done" or "interrupted") and `out`.
+
+    Raises:
+        WorkbenchError: before any work, for whatever in the arguments or the folder cannot work.
+        workbench.failures.TooManyFailures: more than a fifth of the samples could not be graded.
+    """
+    chosen = bench_of(bench, questions=questions) if isinstance(bench, str) else bench
+    name = policy or chosen.policy
+    check_policy(name, chosen.path(name))
+    chosen = chosen.telling(told(name))
+    selected = select(_questions(chosen, split, kinds, lang), limit, seed)
+    how = Sampling(chosen.longest(selected), samples=k, temperature=temperature, top_p=top_p, seed=seed)
+    check_values(how)
+    check_numbers(how, {"samples": 1}, positive=("temperature", "top_p"), shares=("top_p",))
+    grade = assemble(chosen.checks, ["outcome"], {})
+    asked = {"split": split, "kinds": sorted(kinds or ()), "lang": lang, "limit": limit}
+    identity = {"probe": asdict(how), **asked, "threads": threads, "policy": name, **_weights(chosen, name)}
+    folder = out or root / _name(identity)
+    with lock(folder):
+        finished = open_run(folder, identity, versions())
+        if finished is not None:
+            print(f"'{folder}' is finished: this is its stored result", file=sys.stderr)
+            return {**finished, "out": str(folder)}
+        status = "interrupted"
+        with suppress(KeyboardInterrupt), use_threads(threads):
+            probe_questions(chosen.load(name), selected, grade, folder, how, chosen.shown)
+            status = "done"
+        result = {**boundary_report(recorded(folder, selected, k), k), "policy": name, "split": split, "status": status}
+        write_json(folder / "summary.json", result)
+    return {**result, "out": str(folder)}
+
+
+def _questions(bench: Bench, split: str, kinds: Sequence[str] | None, lang: str) -> list[Question]:
+    """Those of the split with gold answers, which there must be of each kind that is named."""
+    pool = [question for question in bench.questions(split, kinds or None, lang) if question.answers]
+    if missing := sorted(set(kinds or ()) - {question.kind for question in pool}):
+        raise WorkbenchError(f"split '{split}' has no questions with gold answers of kinds {', '.join(missing)}: name others")
+    if not pool:
+        raise WorkbenchError(
+            f"no questions with gold answers in split '{split}'" + f" in '{lang}'" * (lang != "en") + ": name another"
+        )
+    return pool
+
+
+def _weights(bench: Bench, policy: str) -> dict[str, Any]:
+    """What tells a policy from any other: its weights, those under its adapter, and the world that it is asked about."""
+    path = bench.path(policy)
+    adapter = adapter_folder(Path(path))
+    base = (bench.base(policy) or adapter_base(adapter)) if adapter else None
+    return {
+        "bench": bench.name,
+        "world_hash": bench.hash,
+        "policy_hash": policy_hash(str(adapter or path)),
+        "base_hash": policy_hash(base) if base else None,
+    }
+
+
+def _name(identity: Mapping[str, Any]) -> str:
+    """A folder's name for a probe: its policy and split to be read, and a digest of all that identifies it."""
+    digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:10]
+    policy = re.sub(r"[^\w.-]+", "-", Path(identity["policy"]).name)[:40]
+    return f"{policy}-{identity['split']}-k{identity['probe']['samples']}-{digest}"

@@ -1,0 +1,154 @@
+"""Sampling the boundary of a policy's knowledge (TruthRL, arXiv 2509.25760, section 3.2), also as a stage of a training.
+
+The samples of a question depend on the policy, the question, how they are drawn and the seed, and on nothing that is asked
+beside it: so a probe that was killed goes on with the next question, and ends as an uninterrupted one would have.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from workbench.answers import final_answer, normalise
+from workbench.bench import Bench
+from workbench.checks import Checks
+from workbench.config import check_numbers, setting
+from workbench.failures import TooManyFailures, too_many
+from workbench.generate import Policy, Sampling, generate
+from workbench.grade import assemble
+from workbench.jsonl import encode, iter_rows, open_append, write_json
+from workbench.metrics import outcome_of
+from workbench.metrics.boundary import LONGEST, UNCERTAIN, Probed, Sample, boundary_report
+from workbench.policy import load_apart, load_policy
+from workbench.train.grpo import GRPO, asked
+from workbench.train.stage import Job, Stage, Status
+from workbench.types import Feedback, Grade, Question, Response, WorkbenchError
+from workbench.verify.boundary import out_of_knowledge, read_probe
+
+FILE, REPORT = "probe.jsonl", "report.json"
+CHUNK = 16  # questions that are graded together and lost by a kill at most
+TOLD_EVERY = 10.0  # seconds
+
+
+@dataclass(frozen=True)
+class Probing:
+    """How a training finds out what the policy cannot know."""
+
+    probe_samples: int = setting(
+        256,
+        "samples of each question, none correct: it is out of knowledge; 0: the judge's own check says, in the world exactly",
+    )  # (appendix)
+
+
+def probe_questions(
+    policy: Policy,
+    questions: Sequence[Question],
+    grade: Grade,
+    out: Path,
+    how: Sampling,
+    shown: Callable[[Question], int | None] = lambda question: None,
+    max_failed: float = 0.2,
+) -> None:
+    """Sample `how.samples` answers to each question and record them, graded, in `probe.jsonl` of `out`, after what is there.
+
+    Raises:
+        WorkbenchError: the file holds other questions or other numbers of samples.
+        TooManyFailures: a larger share than `max_failed` of the samples could not be graded.
+    """
+    rows = recorded(out, questions, how.samples)
+    failed, told, begun = sum(row.count(None) for row in rows), time.monotonic(), len(rows)
+    with open_append(out / FILE) as file:
+        for start in range(begun, len(questions), CHUNK):
+            found = _probed(policy, questions[start : start + CHUNK], grade, how, shown)
+            failed, done = failed + sum(row.count(None) for row in found), start + len(found)
+            if too_many(failed, done * how.samples, max_failed):
+                raise TooManyFailures(
+                    f"{failed} of {done * how.samples} samples could not be graded: mend that and run the same command again"
+                )
+            file.write(b"".join(encode(row.to_row()) for row in found))
+            file.flush()
+            os.fsync(file.fileno())
+            if time.monotonic() - told >= TOLD_EVERY:
+                told = time.monotonic()
+                print(f"probing: {done:,} of {len(questions):,} questions", file=sys.stderr)
+
+
+def recorded(out: Path, questions: Sequence[Question], k: int) -> list[Probed]:
+    """What `probe.jsonl` of `out` holds of these questions, k samples each, from the first on.
+
+    Raises:
+        WorkbenchError: it holds anything else.
+    """
+    if not (out / FILE).exists():
+        return []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # an unfinished last line is reported when it is cut off
+        stored = list(iter_rows(out / FILE))
+    try:
+        rows = [Probed.from_row(row) for row in stored]
+    except (KeyError, TypeError, IndexError) as error:
+        raise WorkbenchError(f"'{out / FILE}' has a row that no probe wrote ({error!r}): remove that file") from error
+    wanted = [(question.id, k) for question in questions[: len(rows)]]
+    if [(row.question_id, len(row.samples)) for row in rows] != wanted:
+        raise WorkbenchError(f"'{out / FILE}' holds other questions or samples than are to be probed: remove that file")
+    return rows
+
+
+def _probed(
+    policy: Policy, questions: Sequence[Question], grade: Grade, how: Sampling, shown: Callable[[Question], int | None]
+) -> list[Probed]:
+    seeds = tuple(random.Random(f"probe-{how.seed}-{question.id}").randrange(2**32) for question in questions)
+    graded = grade(generate(policy, questions, **asdict(replace(how, seeds=seeds))))
+    groups = [graded[start : start + how.samples] for start in range(0, len(graded), how.samples)]
+    return [
+        Probed(question.id, tuple(map(sample_of, group)), shown(question))
+        for question, group in zip(questions, groups, strict=True)
+    ]
+
+
+def sample_of(feedback: Feedback) -> Sample:
+    """A graded response as a vote: what it answers, and what that is worth."""
+    outcome = outcome_of(feedback)
+    return Sample(None if outcome == UNCERTAIN else answer_of(feedback.response), outcome)
+
+
+def answer_of(response: Response) -> str:
+    """The final answer in its normal form; "" where there is none."""
+    return normalise(final_answer(response.text, prefill=response.prefill) or "")[:LONGEST]
+
+
+def probed_first(
+    probing: Probing, config: GRPO, questions: Sequence[Question], bench: Bench, stage: Callable[[Checks], Stage]
+) -> list[Stage]:
+    """A probe of the questions that a training with `config` asks, and that training: `stage` of the bench's checks, with what
+    the probe has found among them.
+
+    Raises:
+        WorkbenchError: settings or checks that cannot work.
+    """
+    check_numbers(probing, {"probe_samples": 1})
+    grade = assemble(bench.checks, ["outcome"], {})
+    how = Sampling(config.max_new_tokens, samples=probing.probe_samples)
+
+    def probe(job: Job) -> Status:
+        mine = [questions[number] for number in dict.fromkeys(asked(config, len(questions), job.seed))]
+        # Unsloth has changed the models of this process.
+        policy = load_apart(job.start) if "unsloth" in sys.modules else load_policy(job.start)
+        probe_questions(policy, mine, grade, job.out, replace(how, seed=job.seed), bench.shown, config.max_failed)
+        write_json(job.out / REPORT, boundary_report(recorded(job.out, mine, how.samples), how.samples))
+        return "done"
+
+    def train(job: Job) -> Status:
+        return stage(_knowing(bench.checks, read_probe(job.stages["probe"] / FILE))).run(job)
+
+    return [Stage("probe", probe), Stage(stage(_knowing(bench.checks, {})).name, train)]
+
+
+def _knowing(checks: Checks, found: Mapping[str, bool | None]) -> Checks:
+    return replace(checks, verify={**checks.verify, "out_of_knowledge": out_of_knowledge(found)})
