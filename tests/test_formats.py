@@ -20,6 +20,8 @@ from workbench.inspector.opened import pay
 from workbench.judge import LABELS
 from workbench.judge.prompts import TASKS
 from workbench.judge.wire import read as read_reply
+from workbench.queue import run_of, status_of
+from workbench.queue.entries import KEYS
 from workbench.recipes import METHODS, method_configs
 from workbench.recipes.method import scaled
 from workbench.score import Options, score_file
@@ -93,6 +95,11 @@ def test_a_run_has_the_files_and_fields_of_the_page(tmp_path: Path) -> None:
     section = PAGE.partition("## A run's folder")[2].partition("<!--")[0]
     told = {re.sub("/.*", "/", name) for line in re.findall(r"^\| (`.*?) \|", section, re.M) for name in ticked(line)}
     assert there - told == {"questions.jsonl", "passages.jsonl"} and told <= there  # which have a section of their own
+
+
+def test_a_queue_has_the_fields_of_the_page(tmp_path: Path) -> None:
+    [row] = status_of([run_of("truthrl", root=tmp_path)])["runs"]
+    assert (names("queue"), names("queued")) == (KEYS.keys(), row.keys())
 
 
 @pytest.mark.parametrize("task", TASKS)
