@@ -67,7 +67,10 @@ def test_a_file_is_read_in_its_order(tmp_path: Path) -> None:
 
 
 def test_rows_say_what_tables_say(tmp_path: Path) -> None:
-    rows = [{"method": "truthrl", "seed": [1, 2], "set": ["truthrl.beta=0.1"]}, {"method": "rlfh", "name": "two"}]
+    rows: list[dict[str, Any]] = [
+        {"method": "truthrl", "seed": [1, 2], "set": ["truthrl.beta=0.1"]},
+        {"method": "rlfh", "name": "two"},
+    ]
     in_rows = read_entries(write(tmp_path / "q.jsonl", "".join(json.dumps(row) + "\n" for row in rows)))
     in_tables = read_entries(write(tmp_path / "q.toml", "".join(table(**row) for row in rows)))
     assert [entry.where.partition(", ")[2] for entry in in_rows] == ["run 1", "run 1", "run 2"]
@@ -129,7 +132,7 @@ def test_what_cannot_work_is_refused_before_the_first_run(cli: Cli, tmp_path: Pa
 
 def test_a_run_is_named_by_what_it_is_however_it_was_written(tmp_path: Path) -> None:
     steps, setting = table(method="truthrl", steps=3), table(method="truthrl", set=["truthrl.grpo.steps=3"], name="same")
-    others = [{"seed": 1}, {"threads": 1}, {"steps": 4}, {"set": ["truthrl.reward=binary"]}]
+    others: list[dict[str, Any]] = [{"seed": 1}, {"threads": 1}, {"steps": 4}, {"set": ["truthrl.reward=binary"]}]
     tables = [table(**{"method": "truthrl", "steps": 3, **other}) for other in others]
     first, same, *rest = queue_runs(write(tmp_path / "q.toml", "".join([steps, setting, *tables])), tmp_path / "runs")
     identity = first.identity
