@@ -21,6 +21,7 @@ from typing import Any
 from workbench.types import WorkbenchError
 
 CODE = "from workbench.background import work; from {module} import {name}; work({name})"
+INTERRUPTED = (130, -signal.SIGINT)  # exit codes; the latter of a process that had hardly begun
 LOG_BYTES = 10**6  # a longer log is begun anew by the next process that writes it
 LINE_BYTES = 4000  # of a log's end, in which its last line is looked for
 
@@ -38,7 +39,7 @@ class Background:
         self.process.send_signal(signal.SIGINT)
 
     def wait(self) -> int:
-        """Its exit code; 130 where it was interrupted, negative where a signal killed it."""
+        """Its exit code: one of `INTERRUPTED` where that is how it ended, else negative where a signal killed it."""
         return self.process.wait()
 
     @property

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from workbench.background import Background, start
+from workbench.background import INTERRUPTED, Background, start
 from workbench.jsonl import write_json
 from workbench.metrics import RATES
 from workbench.queue.runs import FAILED, Run, distinct, train_entry
@@ -65,7 +65,7 @@ def _train(run: Run, place: str, stopping: _Stopping) -> str:
     if run.summary:
         return f"done in {seconds(run.summary['seconds'])}; {outcome(run)}"
     ended = (read_json(run.folder / "summary.json") or {}).get("status") if code == 0 else None
-    if stopping.asked or code == 130 or ended == "interrupted":
+    if stopping.asked or code in INTERRUPTED or ended == "interrupted":
         return "interrupted"
     write_json(run.folder / FAILED, {"error": process.last_line(), "exit_code": code})
     return f"failed: {process.last_line()}; the rest stands in {run.folder / LOG}"
