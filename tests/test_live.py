@@ -110,6 +110,7 @@ from pathlib import Path
 def interrupt():  # as the kernel's menu does
     while not Path({run!r}, "metrics.jsonl").exists():
         time.sleep(0.02)
+    time.sleep(1)  # by then the cell waits
     os.kill(os.getpid(), signal.SIGINT)
 
 threading.Thread(target=interrupt).start()
