@@ -21,6 +21,8 @@ from workbench.judge import LABELS
 from workbench.judge.prompts import TASKS
 from workbench.judge.wire import read as read_reply
 from workbench.probe import probe_policy
+from workbench.queue import run_of, status_of
+from workbench.queue.entries import KEYS
 from workbench.recipes import METHODS, method_configs
 from workbench.recipes.method import scaled
 from workbench.score import Options, score_file
@@ -103,6 +105,11 @@ def test_a_probe_has_the_files_and_fields_of_the_page(tmp_path: Path) -> None:
     section = PAGE.partition("## A probe's folder")[2].partition("<!--")[0]
     told = {ticked(line)[0] for line in re.findall(r"^\| (`.*?) \|", section, re.M)}
     assert {path.name for path in (tmp_path / "probe").iterdir()} - told == {".lock"}
+
+
+def test_a_queue_has_the_fields_of_the_page(tmp_path: Path) -> None:
+    [row] = status_of([run_of("truthrl", root=tmp_path)])["runs"]
+    assert (names("queue"), names("queued")) == (KEYS.keys(), row.keys())
 
 
 @pytest.mark.parametrize("task", TASKS)

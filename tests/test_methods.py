@@ -163,13 +163,13 @@ def test_what_a_trainer_is_told_that_is_not_asked_is_refused() -> None:
     assert "trainer" not in reward_settings(rlfh.config())
     assert rlfh.configure("tiny", ["rlfh.trainer=grpo", "rlfh.grpo.steps=7"]).grpo.steps == 7
     assert rlfh.configure("tiny", ["rlfh.steps=7"]).ppo.steps == 7
-    for name, setting in (
+    for name, given in (
         ("rlfh", "rlfh.grpo.steps=7"),
         ("rlfh", "rlfh.advantages=rtg"),
         ("truthrl", "truthrl.probe_samples=4"),
     ):
         with pytest.raises(WorkbenchError, match=f"{name} does not use (grpo|probe)"):
-            METHODS[name].configure("tiny", [setting])
+            METHODS[name].configure("tiny", [given])
 
 
 def test_a_policy_is_told_what_its_method_says(tmp_path: Path) -> None:

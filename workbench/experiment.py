@@ -73,26 +73,35 @@ def run_experiment(
     Raises:
         WorkbenchError: before any work, for whatever in the arguments or the folder cannot work.
     """
-    stages = _stages(method, config, bench, seed)
-    start = bench.path(bench.policy)
-    check_policy(bench.policy, start)
+    stages = stages_of(method, config, bench, seed)
     stored = read_json(out / "config.json") or {}
-    identity: dict[str, Any] = {
-        "method": method.name,
-        "config": asdict(config),
-        "seed": seed,
-        "bench": bench.name,
-        "policy": bench.policy,
-        "threads": threads or stored.get("threads") or DEFAULT_THREADS,
-        "world_hash": bench.hash,
-        "policy_hash": policy_hash(start),
-    }
+    identity = identity_of(method, config, bench, seed=seed, threads=threads or stored.get("threads"))
     with lock(out):
         finished = open_run(out, identity, versions(), read=lambda stored: _in_parts(stored, method.configure(bench.name), out))
         if finished is not None:
             print(f"'{out}' is finished: this is its stored summary", file=sys.stderr)
             return finished
-        return _Run(config.prompts, bench, out, identity).through(stages, start)
+        return _Run(config.prompts, bench, out, identity).through(stages, bench.path(bench.policy))
+
+
+def identity_of(method: Method, config: Any, bench: Bench, *, seed: int, threads: int | None = None) -> dict[str, Any]:
+    """What makes a run the one that it is: equal identities end alike, and a run's folder holds one.
+
+    Raises:
+        WorkbenchError: the policy to start from is not there.
+    """
+    start = bench.path(bench.policy)
+    check_policy(bench.policy, start)
+    return {
+        "method": method.name,
+        "config": asdict(config),
+        "seed": seed,
+        "bench": bench.name,
+        "policy": bench.policy,
+        "threads": threads or DEFAULT_THREADS,
+        "world_hash": bench.hash,
+        "policy_hash": policy_hash(start),
+    }
 
 
 def _in_parts(stored: dict[str, Any], usual: Any, out: Path) -> dict[str, Any]:
@@ -103,8 +112,12 @@ def _in_parts(stored: dict[str, Any], usual: Any, out: Path) -> dict[str, Any]:
     return {**stored, "config": asdict(restore(usual, config))}
 
 
-def _stages(method: Method, config: Any, bench: Bench, seed: int) -> Sequence[Stage]:
-    """The method's stages, with whatever cannot work refused."""
+def stages_of(method: Method, config: Any, bench: Bench, seed: int) -> Sequence[Stage]:
+    """The method's stages, ready to run.
+
+    Raises:
+        WorkbenchError: whatever cannot work: a method that is not trained, a seed, settings, questions that are not there.
+    """
     _check_trains(method)
     assert method.stages is not None
     if not 0 <= seed < 2**32:

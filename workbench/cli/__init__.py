@@ -5,7 +5,19 @@ Results go to stdout and everything else to stderr, so `--json` can be piped. A 
 of this package add their commands as they are imported; `frame` holds what they share.
 """
 
-from workbench.cli import data, index, inspect, methods, metrics, probe, score, train, verifier, world  # noqa: F401 - each adds its commands
+from workbench.cli import (  # noqa: F401 - each adds its commands
+    data,
+    index,
+    inspect,
+    methods,
+    metrics,
+    probe,
+    queue,
+    score,
+    train,
+    verifier,
+    world,
+)
 from workbench.cli.frame import app, main
 
 __all__ = ["app", "main"]

@@ -20,6 +20,7 @@ import os
 import platform
 import shutil
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -30,6 +31,7 @@ from workbench.jsonl import taken_back, unique_keys, write_json
 from workbench.types import WorkbenchError
 
 FREE_MB = 200
+LOOKED = 0.2  # seconds: who asks whether a folder is in use holds its lock for a moment
 PACKAGES = ("torch", "transformers", "trl", "peft", "unsloth")  # whose versions a run depends on
 
 
@@ -59,17 +61,36 @@ def lock(out: Path) -> Iterator[None]:
                 raise
 
 
+def in_use(out: Path) -> bool:
+    """Whether a process holds the lock of the folder `out`. Nothing is made or written."""
+    if importlib.util.find_spec("fcntl") is None or not (out / ".lock").exists():
+        return False
+    with (out / ".lock").open("rb") as file:
+        return _refused(file, shared=True)
+
+
 def _hold(file: BinaryIO, path: Path) -> None:
+    taken = WorkbenchError(f"another process is using '{path.parent}': wait for it or choose another --out folder")
+    until = time.monotonic() + LOOKED
+    while _refused(file, shared=False):
+        if time.monotonic() > until:
+            raise taken
+        time.sleep(0.01)
+    if not path.exists() or not os.path.samestat(os.fstat(file.fileno()), path.stat()):  # its last holder took it back
+        raise taken
+
+
+def _refused(file: BinaryIO, shared: bool) -> bool:
+    """Whether another process's lock keeps us from ours; on network file systems without locks, nothing does."""
     import fcntl
 
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise WorkbenchError(f"another process is using '{path.parent}': wait for it or choose another --out folder") from None
-    except OSError:  # some network file systems have no locks
-        return
-    if not path.exists() or not os.path.samestat(os.fstat(file.fileno()), path.stat()):  # its last holder took it back
-        raise WorkbenchError(f"another process is using '{path.parent}': wait for it or choose another --out folder")
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def open_run(

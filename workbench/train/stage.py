@@ -32,11 +32,13 @@ class Stage:
     """One training on a method's way: a cold start, a reward model, and at last the policy itself.
 
     `run` goes on where an earlier call was stopped, and returns "done" or, where the user stopped it, "interrupted". The last
-    stage trains the policy in the run's own folder, each before it its part in `stages/NAME` of that folder.
+    stage trains the policy in the run's own folder, each before it its part in `stages/NAME` of that folder. `steps` is how
+    many rows of metrics it writes; None where that is not known before.
     """
 
     name: str
     run: Callable[[Job], Status]
+    steps: int | None = None
 
 
 def training(
@@ -47,7 +49,7 @@ def training(
     def run(job: Job) -> Status:
         return train(config, questions, grade, job.start, job.out, method=method, seed=job.seed)
 
-    return Stage(name, run)
+    return Stage(name, run, getattr(config, "steps", None))
 
 
 def order(count: int, wanted: int, seed: int) -> list[int]:

@@ -1,0 +1,61 @@
+"""A function in a process of its own: how it ends, what is told of it, and that it never outlives the one that began it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.helpers.background_jobs import count, crash, die, nothing, refuse, say_much
+from tests.helpers.waiting import wait_for
+from workbench.background import LOG_BYTES, start
+from workbench.runs.folder import in_use
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def ended(tmp_path: Path, function: Callable[..., Any], **job: Any) -> tuple[int, str]:
+    """How a function ends, and what is told of it."""
+    process = start(function, job, tmp_path / "log.txt")
+    return process.wait(), process.last_line()
+
+
+def test_a_mistake_a_bug_and_a_kill_are_each_told_in_a_line(tmp_path: Path) -> None:
+    assert ended(tmp_path, refuse) == (2, "this cannot work: do that")
+    assert ended(tmp_path, crash) == (1, "RuntimeError: a bug")
+    assert ended(tmp_path, die) == (-9, "killed by SIGKILL")
+
+
+def test_what_an_earlier_process_printed_is_not_taken_for_this_one(tmp_path: Path) -> None:
+    ended(tmp_path, refuse)
+    assert ended(tmp_path, nothing) == (0, "ended with exit code 0")
+    assert (tmp_path / "log.txt").read_text() == "this cannot work: do that\n"
+
+
+def test_a_log_does_not_grow_for_ever(tmp_path: Path) -> None:
+    assert ended(tmp_path, say_much, size=LOG_BYTES)[0] == 0  # and the line's end
+    assert ended(tmp_path, say_much, size=5) == (0, "xxxxx")
+    assert (tmp_path / "log.txt").read_text() == "xxxxx\n"
+
+
+def test_an_interrupt_ends_it_with_130(tmp_path: Path) -> None:
+    process = start(count, {"folder": str(tmp_path / "job")}, tmp_path / "log.txt")
+    wait_for((tmp_path / "job" / "number").exists, seconds=60)
+    assert process.running
+    process.interrupt()
+    assert process.wait() == 130 and not process.running
+
+
+def test_killed_with_the_process_that_began_it(tmp_path: Path) -> None:
+    pytest.importorskip("fcntl")
+    job = tmp_path / "job"
+    code = f"from tests.helpers.background_jobs import begin_counting as f; f({str(tmp_path / 'log.txt')!r}, {str(job)!r})"
+    with subprocess.Popen([sys.executable, "-c", code], cwd=ROOT) as began:
+        wait_for((job / "number").exists, seconds=60)
+        assert in_use(job)
+        began.kill()
+    wait_for(lambda: not in_use(job), seconds=60)  # which a process that lived on would be using

@@ -1,0 +1,147 @@
+"""A training seen from a notebook: curves that grow with the file, a button and an interrupt that stop it cleanly."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("ipywidgets", reason="the notebooks extra is not installed")
+
+from tests.helpers.background_jobs import crash, train_slowly
+from tests.helpers.waiting import wait_for
+from workbench.background import start
+from workbench.live import POINTS, Live, drawn, live, train_live
+from workbench.runs.checkpoints import metrics_rows
+from workbench.runs.folder import in_use
+from workbench.types import WorkbenchError
+
+SETTINGS = [f"truthrl.{part}" for part in ("eval_samples=0", "eval_kinds=list", "prompts_per_step=4", "group_size=4")]
+
+
+def steps_of(figure: Any) -> int:
+    """The last step of the first curve."""
+    return figure.data[0].x[-1] if figure.data else 0
+
+
+def test_the_view_of_another_processs_run_grows_and_ends_with_it(tmp_path: Path) -> None:
+    pytest.importorskip("fcntl")
+    run = tmp_path / "run"
+    view = live(run)
+    assert view.told.value == "run: step 0, not running" and steps_of(view.figure) == 0
+    writer = start(train_slowly, {"folder": str(run)}, tmp_path / "log.txt")
+    wait_for(lambda: steps_of(view.figure) > 2, seconds=120)
+    first = steps_of(view.figure)
+    assert re.fullmatch(r"run: step \d+, running", view.told.value)
+    wait_for(lambda: steps_of(view.figure) > first, seconds=120)
+    assert view.button not in view.controls.children
+    with pytest.raises(WorkbenchError, match="is not trained by this notebook"):
+        view.stop()
+    writer.interrupt()
+    assert view.wait() == {"status": "interrupted"} and writer.wait() == 0
+    rows = metrics_rows(run)
+    assert view.told.value == f"run: step {len(rows)}, interrupted" and steps_of(view.figure) == len(rows)
+    curves = {title.text: curve for title, curve in zip(view.figure.layout.annotations, view.figure.data, strict=True)}
+    assert set(curves) == {"reward", "length, tokens"}  # the KL was never measured
+    assert curves["reward"].y[:3] == (0.1, 0.2, 0.3)
+
+
+def test_the_button_stops_the_training(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    view = Live(run, start(train_slowly, {"folder": str(run)}, tmp_path / "log.txt"), steps=10**6)
+    wait_for(lambda: steps_of(view.figure) > 1, seconds=120)
+    assert view.button in view.controls.children and view.told.value.endswith("of 1000000, running")
+    view.button.click()
+    assert view.button.description == "Stop at once"
+    assert view.wait() == {"status": "interrupted"} and view.button.disabled and not in_use(run)
+    assert view.told.value == f"run: step {len(metrics_rows(run))} of 1000000, interrupted"
+
+
+def test_a_training_that_ends_is_shown_to_its_end(tmp_path: Path) -> None:
+    run = tmp_path / "<b>run"
+    view = Live(run, start(train_slowly, {"folder": str(run), "steps": 7}, tmp_path / "log.txt"), steps=7)
+    assert view.wait() == {"status": "done"}
+    assert steps_of(view.figure) == 7 and view.told.value == "&lt;b&gt;run: step 7 of 7, done"
+    again = live(run)
+    assert again.wait() == {"status": "done"} and again.figure == view.figure and repr(again) == "Live(<b>run)"
+
+
+def test_a_training_that_fails_says_why(tmp_path: Path) -> None:
+    view = Live(tmp_path, start(crash, {}, tmp_path / "log.txt"))
+    with pytest.raises(WorkbenchError, match="the training failed: RuntimeError: a bug"):
+        view.wait()
+    assert view.told.value.endswith("failed: RuntimeError: a bug")
+
+
+def test_a_view_that_is_closed_looks_no_longer(tmp_path: Path) -> None:
+    view = live(tmp_path / "never")
+    view.close()
+    assert view.wait() is None
+
+
+def test_curves_have_a_bound(tmp_path: Path) -> None:
+    rows = [{"step": step, "reward": 0.5} for step in range(1, 1002)]
+    [curve] = drawn(rows, "run").data
+    assert len(curve.x) == 334 <= POINTS and curve.x[:2] == (2, 5) and curve.x[-1] == 1001  # every third, from the last back
+    assert drawn(rows[:POINTS], "run").data[0].x == tuple(range(1, POINTS + 1)) and not drawn([], "run").data
+
+
+def test_what_cannot_work_starts_nothing(tmp_path: Path) -> None:
+    for wrong in ({"settings": ["truthrl.nope=1"]}, {"bench_name": "huge"}, {"seed": -1}):
+        with pytest.raises(WorkbenchError):
+            train_live("truthrl", tmp_path / "run", **wrong)
+    assert not (tmp_path / "run").exists()
+
+
+CELLS = (
+    """
+from workbench.live import live, train_live
+how = dict(seed=1, steps=40, settings={settings})
+view = train_live("truthrl", {run!r}, **how)
+view
+""",
+    """
+import os, signal, threading, time
+from pathlib import Path
+
+def interrupt():  # as the kernel's menu does
+    while not Path({run!r}, "metrics.jsonl").exists():
+        time.sleep(0.02)
+    time.sleep(1)  # by then the cell waits
+    os.kill(os.getpid(), signal.SIGINT)
+
+threading.Thread(target=interrupt).start()
+print(view.wait()["status"])
+""",
+    """
+view = train_live("truthrl", {run!r}, **how)
+display(view)
+print(view.wait()["status"])
+""",
+    "live({run!r})",
+)
+
+
+@pytest.mark.slow
+def test_a_notebook_trains_is_interrupted_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
+    monkeypatch.setenv("PLOTLY_RENDERER", "plotly_mimetype")
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).resolve().parent.parent))
+    run = tmp_path / "run"
+    cells = [nbformat.v4.new_code_cell(cell.format(run=str(run), settings=SETTINGS)) for cell in CELLS]
+    notebook = nbformat.v4.new_notebook(cells=[*cells, nbformat.v4.new_code_cell(cells[-1].source)])
+    nbclient.NotebookClient(notebook, timeout=900, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    _, interrupted, finished, shown, again = (cell.outputs for cell in notebook.cells)
+    assert interrupted[-1].text == "interrupted\n" and finished[-1].text == "done\n"
+    assert "resuming" in (run / "log.txt").read_text() and len(metrics_rows(run)) == 40
+    mime = "application/vnd.plotly.v1+json"
+    curves = [
+        output.data[mime]["data"] for cell in (finished, shown, again) for output in cell if mime in output.get("data", {})
+    ]
+    assert len(curves) == 3  # whatever else a cell shows
+    assert curves[0][0]["x"] == list(range(1, 41)) and curves[0] == curves[1] == curves[2]
+    texts = [json.dumps(output, sort_keys=True) for output in (shown, again)]
+    assert len({re.sub(r"\b[0-9a-f]{32}\b", "HEX", text) for text in texts}) == 1  # as replayed notebooks are compared

@@ -1,0 +1,150 @@
+"""The runs of a queue as values: what identifies each, in which folder it lies, what came of it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from workbench.bench import Bench, bench
+from workbench.experiment import configured, identity_of, run_experiment, stages_of
+from workbench.queue.entries import Entry, read_entries
+from workbench.recipes import method
+from workbench.runs.folder import differences, read_json
+from workbench.types import WorkbenchError
+
+ROOT = Path("runs/queue")
+QUICK_STEPS = 2  # of a run that only has to show that it works; it is evaluated greedily alone
+FAILED = "failed.json"  # in a run's folder: why its last process ended without a result
+HASH = 12  # characters
+
+Open = Callable[[str, str | None], Bench]  # a bench's name, and its questions' -> the bench
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run that can be trained. `folder` is named by `hash`, that of its `identity`; `steps` are those of its last stage."""
+
+    entry: Entry
+    identity: dict[str, Any]
+    folder: Path
+    steps: int | None
+    config: Any = field(repr=False)
+    bench: Bench = field(repr=False)
+
+    @property
+    def hash(self) -> str:
+        return self.folder.name
+
+    @property
+    def summary(self) -> dict[str, Any] | None:
+        """What `summary.json` holds; None until the run is done.
+
+        Raises:
+            WorkbenchError: something else lies in the folder.
+        """
+        stored = read_json(self.folder / "config.json") or {}
+        stored.pop("versions", None)
+        if stored and (different := differences(stored, json.loads(json.dumps(self.identity)))):
+            raise WorkbenchError(f"'{self.folder}' holds another run ({'; '.join(different)}): move it away")
+        summary = read_json(self.folder / "summary.json") if stored else None
+        return summary if summary and summary.get("status") == "done" else None
+
+
+def queue_runs(file: Path | str, root: Path | str = ROOT, quick: bool = False) -> list[Run]:
+    """Every run of a queue's file in its order, trained or not; equal ones share a folder.
+
+        for run in queue_runs("seeds.toml"):
+            print(run.entry.name, run.entry.seed, run.summary and run.summary["after"]["greedy"]["truthfulness"]["value"])
+
+    Args:
+        quick: each with `QUICK_STEPS` steps and a greedy evaluation, which makes them other runs.
+
+    Raises:
+        WorkbenchError: naming the file's run that cannot work, and why.
+    """
+    entries = read_entries(Path(file))
+    open_bench = cache(bench)  # a data set is read once
+    return [_named(entry, Path(root), open_bench, quick) for entry in entries]
+
+
+def run_of(
+    method: str,
+    seed: int = 0,
+    bench_name: str = "tiny",
+    settings: Sequence[str] = (),
+    *,
+    steps: int | None = None,
+    questions: str | None = None,
+    threads: int | None = None,
+    root: Path | str = ROOT,
+) -> Run:
+    """The run of this description, wherever it was asked for: in a file, or by another script.
+
+        run_of("truthrl", seed=1, settings=["truthrl.reward=binary"]).summary
+
+    Raises:
+        WorkbenchError: it cannot work.
+    """
+    return planned(Entry(method, seed, bench_name, tuple(settings), steps, questions, threads), Path(root))
+
+
+def planned(entry: Entry, root: Path, open_bench: Open = bench) -> Run:
+    """An entry as a run: configured, checked, and with its place below `root`.
+
+    Raises:
+        WorkbenchError: whatever `workbench train` would refuse.
+    """
+    chosen, place = method(entry.method), open_bench(entry.bench, entry.questions)
+    config = configured(chosen, place, entry.steps, entry.settings)
+    stages = stages_of(chosen, config, place, entry.seed)
+    identity = identity_of(chosen, config, place, seed=entry.seed, threads=entry.threads)
+    return Run(entry, identity, root / hash_of(identity), stages[-1].steps, config, place)
+
+
+def hash_of(identity: dict[str, Any]) -> str:
+    """The name of a run's folder: the digest of everything that makes it the run it is."""
+    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:HASH]
+
+
+def distinct(runs: Iterable[Run]) -> list[Run]:
+    """Each run once, under all the names that it has."""
+    found: dict[str, Run] = {}
+    for run in runs:
+        first = found.setdefault(run.hash, run)
+        if first is not run and run.entry.name and run.entry.name not in first.entry.name.split(", "):
+            names = ", ".join(filter(None, (first.entry.name, run.entry.name)))
+            found[run.hash] = replace(first, entry=replace(first.entry, name=names))
+    return list(found.values())
+
+
+def train_entry(entry: dict[str, Any], root: str, hash: str) -> None:
+    """What a run's own process does.
+
+    Raises:
+        WorkbenchError: it is no longer the run that was planned, or cannot be trained.
+    """
+    run = planned(Entry(**{**entry, "settings": tuple(entry["settings"])}), Path(root))
+    if run.hash != hash:
+        raise WorkbenchError(
+            f"the run is {run.hash} and no longer {hash}: code, policy or questions have changed, queue it anew"
+        )
+    run_experiment(method(entry["method"]), run.config, run.bench, run.folder, seed=run.entry.seed, threads=run.entry.threads)
+
+
+def _named(entry: Entry, root: Path, open_bench: Open, quick: bool) -> Run:
+    """`planned`, whose refusal says which run of the file it refuses."""
+    try:
+        return planned(shortened(entry) if quick else entry, root, open_bench)
+    except WorkbenchError as error:
+        raise WorkbenchError(f"{entry.where}: {error}") from None
+
+
+def shortened(entry: Entry) -> Entry:
+    """The same run with few steps, after whatever its settings say of them."""
+    last = (f"{entry.method}.steps={QUICK_STEPS}", f"{entry.method}.eval_samples=0")
+    return replace(entry, steps=None, settings=(*entry.settings, *last))
