@@ -131,9 +131,9 @@ def _made(kind: Any, values: Mapping[str, Any], where: str) -> Any:
 def check(findings: Iterable[Finding], answers: Answers, *, seed: int = 0, resamples: int = RESAMPLES) -> list[dict[str, Any]]:
     """Each finding with what came of it: its contrasts' `{value, low, high, of, minus, n, seeds}` and a `result`.
 
-    A contrast holds where its value is at least `least` and the 95 % interval lies above 0, or above a `least` that is below 0; it
-    fails where the interval lies below `least`, or below 0; it is unclear otherwise. A finding holds if all of its contrasts do,
-    and fails if one does. One whose arms were not run is "not run".
+    A contrast holds where its value is at least `least` and the 95 % interval lies above 0, or above a `least` that is below
+    0; it fails where the interval lies below `least`, or below 0; it is unclear otherwise. A finding holds if all of its
+    contrasts do, and fails if one does. One whose arms were not run is "not run".
     """
     return [_checked(finding, answers, seed, resamples) for finding in findings]
 
