@@ -14,10 +14,11 @@ states. GRPO in PPO's place is ours; so is `off_subject`, which closes the hack 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from workbench.bench import Bench
+from workbench.checks import Checks
 from workbench.config import check_values, setting
 from workbench.recipes.method import Method, Prompts, scaled, training_questions
 from workbench.reward import rlfh
@@ -26,6 +27,7 @@ from workbench.train.grpo import GRPO, grpo_stage
 from workbench.train.ppo import PPO, ppo_stage
 from workbench.train.stage import Stage
 from workbench.types import RewardFn, WorkbenchError
+from workbench.verify.flipped import flipped
 
 # The other values of both are their defaults: PPO's are those of the released code.
 BY_PPO = PPO(
@@ -86,6 +88,9 @@ class RLFH:
     off_subject: Literal["useless", "wrong"] = setting(
         "useless", "a claim about another subject than the one asked for: rated as useless, or paid like a wrong one"
     )  # (ours, off)
+    flips: float = setting(
+        0.0, "share of the claims' verdicts that are turned around in training, as by a poorer annotator", trains=True
+    )  # (ours) for table 3
     trainer: Literal["ppo", "grpo"] = setting("ppo", "what the policy is trained by; the paper: ppo", trains=True)
     prompts: Prompts = ASKED
     ppo: PPO = BY_PPO
@@ -131,10 +136,16 @@ def checks(config: RLFH) -> tuple[str, ...]:
 def stages(config: RLFH, bench: Bench) -> Sequence[Stage]:
     """PPO or GRPO from the bench's policy; open questions have no gold answers."""
     questions = training_questions(config.prompts, bench, answered=False)
-    grade = METHOD.grader(config, bench.checks)
+    grade = METHOD.grader(config, _annotated(bench.checks, config.flips))
     if config.trainer == "ppo":
         return [ppo_stage(config.ppo, questions, grade, METHOD.name)]
     return [grpo_stage(config.grpo, questions, grade, METHOD.name)]
+
+
+def _annotated(checks: Checks, flips: float) -> Checks:
+    if not flips:
+        return checks
+    return replace(checks, verify={**checks.verify, "fact": flipped(checks.verify["fact"], flips)})
 
 
 PARTS = {

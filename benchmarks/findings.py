@@ -1,0 +1,143 @@
+"""A paper's findings on the tiny bench: train the runs, ask every policy the same questions, check what was stated beforehand.
+
+    python benchmarks/findings.py rlfh --results benchmarks/results/rlfh.json
+
+`benchmarks/findings/METHOD_runs.toml` lists the runs, `METHOD.toml` the question sets and the findings. Runs and answers are
+kept below `--out` and not repeated; a killed call goes on. `--seeds` and `--arms` take some of the runs, `--split validation`
+asks about other people than those of the test split: so settings are chosen.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tomllib
+from collections.abc import Mapping, Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from workbench.bench import Bench, bench
+from workbench.evaluate import evaluation_grade
+from workbench.generate import generate
+from workbench.jsonl import write_json
+from workbench.metrics import rows_of
+from workbench.queue import ROOT, Run, queue_runs, train_queue
+from workbench.reproduce import METRICS, START, Answered, Finding, check, load_findings
+from workbench.runs.folder import policy_hash, versions
+from workbench.store import Store, iter_feedback
+from workbench.threads import use_threads
+from workbench.types import Feedback
+
+FILES = Path(__file__).resolve().parent / "findings"
+
+
+def answers(tiny: Bench, policy: str, asked: Mapping[str, Any], folder: Path) -> list[Feedback]:
+    """The policy's greedy answers to a question set, graded; those in the folder, if it has them."""
+    if not (folder / "whole").exists():
+        questions = tiny.questions(asked["split"], asked.get("kinds"), asked.get("lang", "en"))
+        graded = evaluation_grade(tiny.checks)(
+            generate(tiny.load(policy), questions, max_new_tokens=tiny.longest(questions), greedy=True)
+        )
+        (folder / "rollouts.jsonl").unlink(missing_ok=True)
+        with Store(folder) as store:
+            store.append(graded)
+        (folder / "whole").touch()
+    return list(iter_feedback(folder))
+
+
+def answered(feedbacks: Sequence[Feedback]) -> list[Answered]:
+    tiers = {feedback.response.question.id: str(feedback.response.question.meta.get("tier", "")) for feedback in feedbacks}
+    return [Answered(row, tiers[row.question_id]) for row in rows_of(feedbacks)]
+
+
+def asked_of(
+    runs: Sequence[Run], sets: Mapping[str, Any], split: str, root: Path
+) -> dict[str, dict[str, list[list[Answered]]]]:
+    """Arm -> question set -> for each seed, the answers; the arm `START` is the policy that all runs began with."""
+    tiny = bench("tiny")
+    found: dict[str, dict[str, list[list[Answered]]]] = {START: {}}
+    system = runs[0].config.prompts.system
+    for name, asked in sets.items():
+        asked = {**asked, "split": split}
+        place = tiny.telling(system)
+        start = root / "start" / str(policy_hash(tiny.path("sft"))) / f"{name}-{split}"
+        found[START][name] = [answered(answers(place, "sft", asked, start))]
+        for run in runs:
+            arm = found.setdefault(run.entry.name, {}).setdefault(name, [])
+            arm.append(answered(answers(place, str(run.folder), asked, run.folder / "answers" / f"{name}-{split}")))
+        print(f"asked {name}: {len(found[START][name][0])} questions of each policy", flush=True)
+    return found
+
+
+def means(found: Mapping[str, Mapping[str, Sequence[Sequence[Answered]]]]) -> dict[str, Any]:
+    """The mean of every metric, by arm, question set and tier."""
+    return {
+        arm: {name: {tier: _means(seeds, tier) for tier in ("", *_tiers(seeds))} for name, seeds in sets.items()}
+        for arm, sets in found.items()
+    }
+
+
+def _tiers(seeds: Sequence[Sequence[Answered]]) -> list[str]:
+    return sorted({one.tier for seed in seeds for one in seed} - {""})
+
+
+def _means(seeds: Sequence[Sequence[Answered]], tier: str) -> dict[str, float]:
+    rows = [one.row for seed in seeds for one in seed if tier in ("", one.tier)]
+    terms = {metric: [term for row in rows if (term := of(row))] for metric, of in METRICS.items()}
+    return {
+        metric: round(sum(top for top, _ in listed) / total, 4)
+        for metric, listed in terms.items()
+        if (total := sum(bottom for _, bottom in listed))
+    }
+
+
+def show(checked: Sequence[Mapping[str, Any]]) -> None:
+    for finding in checked:
+        print(f"{finding['id']:4} {finding['result']:8} {finding['statement']}")
+        for cell in finding["contrasts"]:
+            tier = f" ({cell['tier']})" if cell["tier"] else ""
+            times = f"{cell['times']:g} × " if cell["times"] != 1 else ""
+            told = (
+                f"{cell['metric']} on {cell['asked']}{tier}: {cell['of']} − {times}{cell['minus']}, at least {cell['least']:g}"
+            )
+            value = f"{cell['value']:+.3f} [{cell['low']:+.3f}, {cell['high']:+.3f}]" if cell.get("value") is not None else "–"
+            print(f"       {told}: {value}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("method", choices=sorted(path.stem for path in FILES.glob("*.toml") if not path.stem.endswith("_runs")))
+    parser.add_argument("--split", choices=("validation", "test"), default="test")
+    parser.add_argument("--seeds", type=int, nargs="+")
+    parser.add_argument("--arms", nargs="+")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--out", type=Path, default=ROOT)
+    parser.add_argument("--results", type=Path)
+    given = parser.parse_args()
+    file = FILES / f"{given.method}.toml"
+    findings: list[Finding] = load_findings(file)
+    runs = [
+        run
+        for run in queue_runs(FILES / f"{given.method}_runs.toml", given.out)
+        if run.entry.seed in (given.seeds or [run.entry.seed]) and run.entry.name in (given.arms or [run.entry.name])
+    ]
+    ended = train_queue(runs, given.out)
+    if ended["failed"] or ended["status"] != "done":
+        raise SystemExit("not all runs are done: the same command goes on")
+    with use_threads(given.threads):
+        found = asked_of(runs, tomllib.loads(file.read_text())["asked"], given.split, given.out)
+    checked = check(findings, found)
+    show(checked)
+    if given.results:
+        about = {"date": date.today().isoformat(), "split": given.split, "threads": given.threads, "versions": versions()}
+        hashes = {key: runs[0].identity[key] for key in ("world_hash", "policy_hash")}
+        listed = [{"arm": run.entry.name, "seed": run.entry.seed, "hash": run.hash, **_took(run)} for run in runs]
+        write_json(given.results, {**about, **hashes, "findings": checked, "means": means(found), "runs": listed})
+
+
+def _took(run: Run) -> dict[str, Any]:
+    return {"seconds": (run.summary or {}).get("seconds"), "set": list(run.entry.settings)}
+
+
+if __name__ == "__main__":
+    main()
