@@ -122,6 +122,9 @@ def test_truthrl_prefers_right_over_wrong_and_out_of_knowledge_an_abstention() -
     balanced(card, rows, 5)
     rows, card = pairs.truthrl_pairs([only_right, *UNKNOWN[1:2]])
     assert not rows and card.dropped_questions == {"no wrong sample": 2}
+    blank, doubted = sample(ADA, 7, " ", "incorrect"), sample(ADA, 8, " Oslo.", "incorrect")
+    rows, card = pairs.truthrl_pairs([only_right, blank, doubted])  # of one text a judge has said both
+    assert not rows and card.dropped_samples == {"another was drawn": 2, "empty": 1}
     rows, card = pairs.truthrl_pairs([KNOWN[4], KNOWN[1]])  # known, but what is right was cut off
     assert not rows and card.dropped_questions == {"no correct sample": 1}
     balanced(card, rows, 0)

@@ -1,8 +1,8 @@
 """Graded responses -> rows to train on, by the rules of the papers' baselines; each gives its rows and their card.
 
 A response that was not graded is used by no rule, and is counted. Nor is one that was cut off: its end would be made up
-*(ours)*. Choices at random depend on `seed` and the question alone. What a question's samples say of the policy's knowledge is
-asked of all of them that were graded: see `none_correct`.
+*(ours)*, nor an empty one. Choices at random depend on `seed` and the question alone. What a question's samples say of the
+policy's knowledge is asked of all of them that were graded: see `none_correct`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from workbench.metrics import outcome_of, rows_of
 from workbench.metrics.claims import factual_sentences
 from workbench.metrics.outcomes import outcome_failed
 from workbench.metrics.rows import Row as Reduced
-from workbench.train.picking import Picked, check_most, counted, distinct, drawn, ended, example_of, ids, made, text_of
+from workbench.train.picking import Picked, check_most, counted, distinct, drawn, example_of, ids, made, text_of, unlearnable
 from workbench.train.rows import Card, Example, Pair
 from workbench.types import REFUTED, Feedback, Question
 
@@ -78,7 +78,7 @@ def rft(
 
     def pick(question: Question, samples: Sequence[Feedback]) -> Picked[Example]:
         wanted, kind = ("uncertain", "abstention") if unknown(samples) else ("correct", "correct")
-        fits = distinct([sample for sample in samples if outcome_of(sample) == wanted and ended(sample)])
+        fits = distinct([sample for sample in samples if outcome_of(sample) == wanted and not unlearnable(sample)])
         taken = drawn(fits, most, question, seed)
         left = {sample.response.id: _unlike(sample, wanted) for sample in samples}
         return Picked([(kind, example_of(sample)) for sample in taken], ids(taken), left, f"no {kind} sample")
@@ -105,21 +105,17 @@ def truthrl_pairs(
     check_most(most)
 
     def pick(question: Question, samples: Sequence[Feedback]) -> Picked[Pair]:
-        of = {
-            label: drawn([s for s in samples if outcome_of(s) == label and ended(s)], None, question, seed)
-            for label in ("correct", "uncertain", "incorrect")
-        }
-        left = {sample.response.id: "cut off" for sample in samples if not ended(sample)}
+        def of(outcome: str) -> list[Feedback]:
+            return drawn([s for s in samples if outcome_of(s) == outcome and not unlearnable(s)], None, question, seed)
+
         out = unknown(samples)
-        better = of["uncertain" if out else "correct"]
+        kind, better = ("abstention over wrong", of("uncertain")) if out else ("correct over wrong", of("correct"))
         texts = [text_of(sample) for sample in better] or ([phrase(question, abstention)] if out else [])
-        count = min(most, len(of["incorrect"]), len(texts))
-        kind = "abstention over wrong" if out else "correct over wrong"
-        rows = [(kind, Pair(question, texts[i], text_of(of["incorrect"][i]))) for i in range(count)]
-        return Picked(
-            rows, ids((*better[:count], *of["incorrect"][:count])), left,
-            "no wrong sample" if not of["incorrect"] else "no correct sample",
-        )  # fmt: skip
+        wrong = [sample for sample in of("incorrect") if text_of(sample) not in texts]
+        count = min(most, len(wrong), len(texts))
+        rows = [(kind, Pair(question, texts[i], text_of(wrong[i]))) for i in range(count)]
+        left = {sample.response.id: why for sample in samples if (why := unlearnable(sample))}
+        return Picked(rows, ids((*better[:count], *wrong[:count])), left, f"no {'correct' if wrong else 'wrong'} sample")
 
     return made("truthrl_pairs", feedbacks, _unjudged, pick, left="another was drawn")
 
@@ -136,7 +132,7 @@ def best_worst(feedbacks: Sequence[Feedback], method: str) -> tuple[list[Pair], 
         reward = sample.rewards.get(method)
         if sample.error or reward is None or reward.value is None:
             return "failed"
-        return "" if ended(sample) else "cut off"
+        return unlearnable(sample)
 
     def pick(question: Question, samples: Sequence[Feedback]) -> Picked[Pair]:
         best, worst = max(samples, key=value), min(samples, key=value)
@@ -216,8 +212,8 @@ def _in_form(
     def unfit(sample: Feedback) -> str:
         if sample.error:
             return "failed"
-        if not ended(sample):
-            return "cut off"
+        if why := unlearnable(sample):
+            return why
         if not form(sample):
             return "another form"
         return (right and (_unjudged(sample) or ("wrong outcome" if outcome_of(sample) == "incorrect" else ""))) or (
@@ -254,15 +250,13 @@ def _unscored(sample: Feedback, reduced: Mapping[str, Reduced]) -> str:
     """Why a response has no share of supported claims, in words; "" if it has one."""
     words = {"abstained": "refusal", "no_claims": "no claims", "unverified": "failed", "not_judged": "not judged"}
     state = reduced[sample.response.id].state
-    if state != "scored":
-        return words.get(state, state)
-    return "" if ended(sample) else "cut off"
+    return words.get(state, state) if state != "scored" else unlearnable(sample)
 
 
 def _unlike(sample: Feedback, wanted: str) -> str:
     """Why a sample is no trace to learn from, where it is not that another one was drawn."""
     outcome = outcome_of(sample) or ""
-    return outcome if outcome != wanted else "another was drawn" if ended(sample) else "cut off"
+    return outcome if outcome != wanted else unlearnable(sample) or "another was drawn"
 
 
 def _gold(question: Question) -> str:

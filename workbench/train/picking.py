@@ -67,8 +67,11 @@ def text_of(sample: Feedback) -> str:
     return sample.response.prefill + sample.response.text
 
 
-def ended(sample: Feedback) -> bool:
-    return sample.response.finish == "stop"
+def unlearnable(sample: Feedback) -> str:
+    """Why a text cannot be learnt from, whatever it says; "" if it can."""
+    if sample.response.finish != "stop":
+        return "cut off"
+    return "" if sample.response.text.strip() else "empty"
 
 
 def ids(samples: Sequence[Feedback]) -> frozenset[str]:
