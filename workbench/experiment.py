@@ -208,8 +208,7 @@ class _Run:
         }
 
     def totals(self) -> dict[str, Any]:
-        files = [self.out / "rollouts.jsonl", *sorted((self.out / "stages").glob("*/rollouts.jsonl"))]
-        return totals(files, self.identity["method"])
+        return totals(sorted(self.out.rglob("rollouts.jsonl")), self.identity["method"])
 
 
 def earlier_seconds(out: Path) -> float:

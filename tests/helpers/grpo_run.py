@@ -48,15 +48,15 @@ def kill_when(moment: str) -> None:
     """Arrange for SIGKILL at one of four moments."""
     import shutil
 
-    import workbench.train.record as record
+    import workbench.train.journal as journal
 
     def die(*_: Any, **__: Any) -> Any:
         os.kill(os.getpid(), signal.SIGKILL)
 
     if moment == "before the first checkpoint":
-        record.append_json = die
+        journal.append_json = die
     elif moment == "in a checkpoint":
-        mark = record.mark_complete
+        mark = journal.mark_complete
 
         marked: list[Path] = []
 
@@ -66,7 +66,7 @@ def kill_when(moment: str) -> None:
                 die()
             mark(checkpoint)
 
-        record.mark_complete = mark_or_die
+        journal.mark_complete = mark_or_die
     elif moment == "removing old checkpoints":
         shutil.rmtree = die  # type: ignore[assignment]
     elif moment == "in the final save":

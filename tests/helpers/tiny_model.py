@@ -35,8 +35,11 @@ def byte_tokenizer(words: list[str] = WORDS) -> Any:
     return fast
 
 
-def make_policy(folder: Path, seed: int = 0) -> Path:
-    """Save a 2-layer random policy with its tokenizer (fp16 on disk, as shipped checkpoints are)."""
+def make_policy(folder: Path, seed: int = 0, sharp: float = 1.0) -> Path:
+    """Save a 2-layer random policy with its tokenizer (fp16 on disk, as shipped checkpoints are).
+
+    `sharp` multiplies the embeddings: as they are, no last hidden state could tell one token from the others for sure.
+    """
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
@@ -50,6 +53,7 @@ def make_policy(folder: Path, seed: int = 0) -> Path:
                 bos_token_id=None, eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id,
             )
         )  # fmt: skip
+    model.get_output_embeddings().weight.data *= sharp
     model.half().save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder

@@ -99,6 +99,16 @@ def well_formed(text: str, prefill: str = "") -> bool:
     return tags == [*TAGS] and parts == ["think", "answer"]
 
 
+def outlined(text: str) -> bool:
+    """One `[Structure]`, then one `[Outline]`, then one `[Answer]`, each with something behind it, and nothing before them: the
+    form of FoRAG's answers."""
+    markers = list(_MARKER.finditer(text))
+    if [marker["part"] for marker in markers] != ["Structure", "Outline", "Answer"] or text[: markers[0].start()].strip():
+        return False
+    ends = [*(marker.start() for marker in markers[1:]), len(text)]
+    return all(text[marker.end() : end].strip() for marker, end in zip(markers, ends, strict=True))
+
+
 def opened(prompt: str) -> str:
     """What the end of a prompt leaves open for the response, from its tag on: "<think>\\n"; "" if nothing is open there."""
     start, state = 0, "body"

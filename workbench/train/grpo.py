@@ -7,7 +7,6 @@ random states, and what was recorded after the checkpoint is cut off.
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from workbench.train.record import Record
 from workbench.train.sampling import sample
 from workbench.train.stage import Stage, Status, order, training
 from workbench.train.trl_adapter import TRLAdapter
+from workbench.train.trl_trainer import check_report_to, quiet, ready, trainer_arguments
 from workbench.types import Grade, Question, WorkbenchError
 
 if TYPE_CHECKING:
@@ -74,8 +74,7 @@ def check(config: GRPO) -> None:
             f"advantages is {config.advantages}, by token: over a whole response they would cancel with "
             "importance_sampling=sequence; use importance_sampling=token, or advantages=group"
         )
-    if config.report_to != "none" and importlib.util.find_spec(config.report_to) is None:
-        raise WorkbenchError(f"report_to is {config.report_to}, which is not installed: `pip install {config.report_to}`")
+    check_report_to(config.report_to)
     responses, generated, micro = batches(config)
     if micro < 1 or generated < 1 or responses % generated or generated % micro or generated % config.group_size:
         raise WorkbenchError(
@@ -157,7 +156,7 @@ def train_grpo(
         adapter = make_adapter(config, record, questions, trainee)
         trainer = make_trainer(config, trainee, adapter, out=out, seed=seed)
         trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
-    if adapter.stopping:
+    if record.stopped:
         return "interrupted"
     if state.is_main_process:
         check_rollouts(out / "rollouts.jsonl", config.steps, batches(config)[0])
@@ -183,18 +182,10 @@ def make_adapter(config: GRPO, record: Record, questions: Sequence[Question], tr
 
 def make_trainer(config: GRPO, trainee: Trainee, adapter: TRLAdapter, out: Path, seed: int) -> Any:
     """TRL's trainer, told nothing that `config` does not say and kept off the network."""
-    import torch
     from datasets import Dataset
-    from transformers import PrinterCallback
     from trl import GRPOConfig, GRPOTrainer
 
-    class Trainer(GRPOTrainer):
-        def _send_telemetry(self) -> None:
-            """Nothing leaves the machine."""
-
-        def create_model_card(self, *args: Any, **kwargs: Any) -> None:
-            """A run's folder says what it holds."""
-
+    class Trainer(quiet(GRPOTrainer)):  # type: ignore[misc]
         def _generate_single_turn(self, prompt_ids: list[list[int]], *args: Any, **kwargs: Any) -> Any:
             """Completions and no log-probabilities; with Unsloth's model, whose forward pass is another, as TRL does it."""
             with adapter.record.timed("generation"):
@@ -222,22 +213,15 @@ def make_trainer(config: GRPO, trainee: Trainee, adapter: TRLAdapter, out: Path,
                 inputs = {**inputs, "advantages": left_aligned(inputs)}
             return super().compute_loss(model, inputs, *args, **kwargs)
 
-    on_gpu = torch.cuda.is_available()
     count = process().num_processes
     responses, generated, micro = batches(config, count)
-    warm = config.schedule == "constant" and config.warmup > 0
     arguments = GRPOConfig(
-        output_dir=str(out / "checkpoints"),
-        max_steps=config.steps * config.iterations,
+        **trainer_arguments(config, out, steps=config.steps, updates=config.iterations, seed=seed),
         per_device_train_batch_size=micro,
         gradient_accumulation_steps=responses // (micro * count),
         generation_batch_size=generated,
         num_generations=config.group_size,
         num_iterations=config.iterations,
-        learning_rate=config.learning_rate,
-        lr_scheduler_type="constant_with_warmup" if warm else config.schedule,
-        warmup_steps=round(config.warmup * config.steps * config.iterations),
-        optim="adamw_torch",
         epsilon=config.clip,
         epsilon_high=config.clip_high,
         beta=config.beta,
@@ -250,16 +234,6 @@ def make_trainer(config: GRPO, trainee: Trainee, adapter: TRLAdapter, out: Path,
         importance_sampling_level=config.importance_sampling,
         mask_truncated_completions=config.mask_truncated,
         shuffle_dataset=False,  # the rows are laid out in order, so that resuming is skipping rows
-        seed=seed,
-        use_cpu=not on_gpu,
-        bf16=on_gpu,
-        gradient_checkpointing=False,
-        dataloader_pin_memory=on_gpu,
-        logging_steps=1,
-        save_strategy="steps",
-        save_steps=config.save_every * config.iterations,
-        report_to=config.report_to,
-        disable_tqdm=True,
     )
     rows = [
         {"prompt": adapter.questions[number].messages(), "number": number}
@@ -273,9 +247,4 @@ def make_trainer(config: GRPO, trainee: Trainee, adapter: TRLAdapter, out: Path,
         processing_class=trainee.tokenizer,
         callbacks=[adapter.callback()],
     )
-    trainer.remove_callback(PrinterCallback)  # it would print every log to stdout
-    # With a KL penalty TRL copies a ready-made adapter as the reference. Ours starts as the identity, so switching it off
-    # gives the same reference without a second adapter, which a checkpoint would not bring back exactly.
-    if "ref" in getattr(trainer.model, "peft_config", {}):
-        trainer.model.delete_adapter("ref")
-    return trainer
+    return ready(trainer)

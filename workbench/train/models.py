@@ -135,10 +135,19 @@ def _load_unsloth(policy: str, lora_r: int, lora_alpha: int, seed: int, max_leng
 
 def save_policy(trainee: Trainee, out: Path) -> None:
     """Put the adapter and its tokenizer, with the digests of their files, into `out/policy`, whole or not at all."""
+    _save(trainee.model, trainee.tokenizer, out)
+
+
+def save_merged(trainee: Trainee, out: Path) -> None:
+    """Put the policy with its adapter merged into it, a full checkpoint, into `out/policy`, whole or not at all."""
+    _save(trainee.model.merge_and_unload(), trainee.tokenizer, out)
+
+
+def _save(model: Any, tokenizer: Any, out: Path) -> None:
     partial, final = out / "policy.partial", out / "policy"
     shutil.rmtree(partial, ignore_errors=True)
-    trainee.model.save_pretrained(str(partial))
-    trainee.tokenizer.save_pretrained(str(partial))
+    model.save_pretrained(str(partial))
+    tokenizer.save_pretrained(str(partial))
     (partial / "README.md").unlink(missing_ok=True)  # an empty model card
     mark_complete(partial)
     shutil.rmtree(final, ignore_errors=True)

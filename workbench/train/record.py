@@ -5,36 +5,27 @@ It knows nothing of the library that trains: that is an adapter's part (`workben
 
 from __future__ import annotations
 
-import gc
-import signal
-import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from workbench.failures import TooManyFailures, too_many
-from workbench.jsonl import append_json
 from workbench.metrics import RATES, rates
-from workbench.runs.checkpoints import mark_complete, prune, sync
 from workbench.store import Store
+from workbench.train.journal import Journal, finite
 from workbench.types import REFUTED, SUPPORTED, Feedback, Grade, Response
 
 LOGGED = ("loss", "value_loss", "kl", "entropy", "grad_norm", "learning_rate")  # what a trainer may tell of a step
 
 
-class Record:
-    """The record of one run in its folder `out`. Use it as a context manager around training.
+class Record(Journal):
+    """The journal of one run that also grades its responses and keeps them. Use it as a context manager around training.
 
-    `grade` pays `method`; `steps` and `done` count training steps, those wanted and those that an earlier process has done.
-    `interrupted` tells whether Ctrl-C was pressed: the trainer then finishes the step under way, saves and stops.
-
-    Of several processes that train together, each grades its own responses; `gather` joins a list of each in the order of their
-    ranks, and the first writes for all.
+    `grade` pays `method`. Of several processes that train together, each grades its own responses.
     """
 
     def __init__(
@@ -49,45 +40,23 @@ class Record:
         gather: Callable[[list[Any]], list[Any]] = list,
         rank: int = 0,
     ) -> None:
-        self.out, self.method, self.grade, self.max_failed = out, method, grade, max_failed
-        self.gather, self.rank, self.main = gather, rank, rank == 0
-        self.interrupted = False
+        super().__init__(out, steps=steps, done=done, shown=("reward", *RATES), gather=gather, rank=rank)
+        self.method, self.grade, self.max_failed = method, grade, max_failed
         self.step_feedbacks: list[Feedback] = []
-        self.since = time.perf_counter()
         self.spent = _unspent()  # seconds of the step under way
-        self.progress = _Progress(steps, done)
-        self.handlers: dict[int, Any] = {}
 
-    def __enter__(self) -> Record:
+    def __enter__(self) -> Self:
         if self.main:
             self.store = Store(self.out)
-            self.progress.start()
-        if threading.current_thread() is threading.main_thread():
-            for name in (signal.SIGINT, signal.SIGTERM):
-                self.handlers[name] = signal.signal(name, self._stop)
-        return self
+        return super().__enter__()
 
-    def __exit__(self, kind: type[BaseException] | None, *_: Any) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *others: Any) -> None:
         """What was graded of a step that something broke off is kept, until the run goes on and grades it anew."""
-        self.progress.stop()
         if self.main:
             if kind is not None:
                 self.store.append(self.step_feedbacks)
             self.store.close()
-        gc.unfreeze()
-        for name, handler in self.handlers.items():
-            signal.signal(name, handler)
-
-    def begin(self) -> None:
-        """All is loaded, and training begins: what there is so far is left out of garbage collection, which would go through
-        all of it every few steps for the sake of the rows."""
-        gc.freeze()
-
-    def _stop(self, *_: Any) -> None:
-        if self.interrupted:  # asked twice
-            raise KeyboardInterrupt
-        self.interrupted = True
-        print("stopping after this step; once more stops at once", file=sys.stderr)
+        super().__exit__(kind, *others)
 
     def pay(self, responses: Sequence[Response], step: int) -> list[Feedback]:
         """Grade responses of a step. They are stored when the step is logged, or when something breaks it off.
@@ -120,13 +89,11 @@ class Record:
             **claimed(feedbacks),
             "length": _mean([len(feedback.response.token_ids) for feedback in feedbacks]),
             "truncated": _mean([feedback.response.finish == "length" for feedback in feedbacks]),
-            **{name: _finite(logs.get(name)) for name in LOGGED},
+            **{name: finite(logs.get(name)) for name in LOGGED},
             **self._seconds(),
         }
         self.step_feedbacks = []
-        if self.main:
-            append_json(self.out / "metrics.jsonl", row)
-            self.progress.show(row)
+        self.write(row)
 
     @contextmanager
     def timed(self, part: str) -> Iterator[None]:
@@ -139,21 +106,16 @@ class Record:
 
     def _seconds(self) -> dict[str, float]:
         """What the step took: in all, to generate, to grade, and the rest."""
-        now = time.perf_counter()
-        took, self.since = now - self.since, now
+        took = self.took()
         spent, self.spent = self.spent, _unspent()
         parts = {**spent, "update": took - sum(spent.values())}
         return {"seconds": round(took, 3), **{f"seconds_{name}": round(value, 3) for name, value in parts.items()}}
 
     def saved(self, checkpoint: Path) -> None:
-        """Declare a checkpoint complete, once what it counts on is on the disk, and remove old ones."""
-        if not self.main:
-            return
-        self.store.sync()
-        sync(self.out / "metrics.jsonl")
-        sync(self.out)
-        mark_complete(checkpoint)
-        prune(checkpoint.parent)
+        """Declare a checkpoint complete, once the rows are on the disk, too."""
+        if self.main:
+            self.store.sync()
+        super().saved(checkpoint)
 
 
 def reward_of(feedback: Feedback, method: str) -> float | None:
@@ -211,39 +173,3 @@ def _unspent() -> dict[str, float]:
 
 def _mean(values: Sequence[float]) -> float | None:
     return sum(values) / len(values) if values else None
-
-
-def _finite(value: Any) -> float | None:
-    number = None if value is None else float(value)
-    return number if number is not None and abs(number) < float("inf") else None
-
-
-class _Progress:
-    """A bar on a terminal; a plain line for every tenth of the run elsewhere."""
-
-    def __init__(self, steps: int, done: int) -> None:
-        self.steps, self.done = steps, done
-        self.bar: Any = None
-
-    def start(self) -> None:
-        if not sys.stderr.isatty():
-            return
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-        columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
-        self.bar = Progress(*columns, console=Console(stderr=True))
-        self.bar.start()
-        self.task = self.bar.add_task("", total=self.steps, completed=self.done)
-
-    def show(self, row: Mapping[str, Any]) -> None:
-        names = ("reward", *RATES)
-        shown = "  ".join(f"{name} {row[name]:.2f}" for name in names if row[name] is not None)
-        if self.bar:
-            self.bar.update(self.task, completed=row["step"], description=shown)
-        elif row["step"] % max(1, self.steps // 10) == 0:
-            print(f"step {row['step']}/{self.steps}  {shown}", file=sys.stderr)
-
-    def stop(self) -> None:
-        if self.bar:
-            self.bar.stop()

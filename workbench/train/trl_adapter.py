@@ -1,11 +1,10 @@
-"""Between TRL and the workbench: sampled ids -> responses by group, and TRL's callbacks -> a `Record`."""
+"""Between TRL's GRPO and a `Record`: sampled ids -> responses by group, rewards and advantages back, updates -> steps."""
 
 from __future__ import annotations
 
 import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from statistics import fmean
 from typing import Any
 
@@ -14,6 +13,7 @@ from workbench.generate import as_response
 from workbench.train.credit import as_tensor, noted, ratio_of, token_advantages, without
 from workbench.train.record import LOGGED, Record, reward_of
 from workbench.train.sampling import grouped, named
+from workbench.train.trl_trainer import reporting
 from workbench.types import Feedback, Question, Response
 
 
@@ -42,7 +42,6 @@ class TRLAdapter:
         self.trained: list[Response] = []  # of the step, in the order in which they were rewarded
         self.batch: list[Feedback] = []  # of them, those that were rewarded last
         self.logs: list[Mapping[str, Any]] = []  # of the step's updates
-        self.stopping = False
         # TRL repeats a whole prompt in the log for every reward of None; they are counted and shown here.
         logging.getLogger("trl.trainer.grpo_trainer").addFilter(_not_about_none)
 
@@ -110,33 +109,16 @@ class TRLAdapter:
         return slice(first, first + count)
 
     def callback(self) -> Any:
-        from transformers import TrainerCallback
+        return reporting(self.record, self._update, self.whole)
 
-        adapter, record = self, self.record
-
-        class Callback(TrainerCallback):
-            def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-                record.begin()
-
-            def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
-                if not logs or "loss" not in logs:  # the log at the end of training
-                    return
-                adapter.logs.append(logs)
-                if adapter.whole(state):
-                    means = {name: fmean(numbers) for name in LOGGED if (numbers := adapter.logged(name))}
-                    record.log(state.global_step // adapter.iterations, means, list(adapter.trained))
-                    for kept in (adapter.asked, adapter.trained, adapter.logs):
-                        kept.clear()
-
-            def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-                if adapter.whole(state) and state.global_step < args.max_steps and any(record.gather([record.interrupted])):
-                    adapter.stopping = control.should_save = control.should_training_stop = True
-
-            def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-                record.gather([0])  # every process has written its part
-                record.saved(Path(args.output_dir) / f"checkpoint-{state.global_step}")
-
-        return Callback()
+    def _update(self, state: Any, logs: Mapping[str, Any]) -> None:
+        """Note what the trainer tells of an update, and log the step if that was its last."""
+        self.logs.append(logs)
+        if self.whole(state):
+            means = {name: fmean(numbers) for name in LOGGED if (numbers := self.logged(name))}
+            self.record.log(state.global_step // self.iterations, means, list(self.trained))
+            for kept in (self.asked, self.trained, self.logs):
+                kept.clear()
 
     def whole(self, state: Any) -> bool:
         """Whether the last update was the last one with its responses."""

@@ -1,0 +1,170 @@
+"""DPO: the loss from plain log-probabilities, a margin that grows, what is refused; iterative DPO, killed and resumed."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import signal
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tests.helpers.offline_run as run
+from tests.helpers.grpo_run import QUESTIONS, grade
+from tests.helpers.tiny_model import make_policy
+from tests.test_formats import names
+from tests.test_sft import launch, result, rows
+from workbench.generate import Sampling, hf
+from workbench.policy import load_policy
+from workbench.store import iter_feedback
+from workbench.train.collect import collect
+from workbench.train.dpo import DPO, check, train_dpo
+from workbench.train.rounds import Rounds, dpo_rounds
+from workbench.train.rounds import check as check_rounds
+from workbench.train.rows import Pair, laid_out
+from workbench.types import Question, WorkbenchError
+
+ALL = replace(run.PREFERRED, batch=10, micro_batch=5, schedule="constant", warmup=0.0)
+
+
+@pytest.fixture(scope="module")
+def policy(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(make_policy(tmp_path_factory.mktemp("policy")))
+
+
+def log_ratios(policy: str, out: Path) -> tuple[list[tuple[float, int]], list[tuple[float, int]]]:
+    """log π/π_ref of every chosen and every rejected answer, with its number of tokens, by the engine of generation."""
+    start, end = load_policy(policy), load_policy(out, base=policy)
+    sides = []
+    for texts in ([pair.chosen for pair in run.PAIRS], [pair.rejected for pair in run.PAIRS]):
+        laid = [laid_out(start.tokenizer, pair.question, text) for pair, text in zip(run.PAIRS, texts, strict=True)]
+        own, reference = (hf.token_logprobs(one.model, one.tokenizer.pad_token_id, laid) for one in (end, start))
+        sides.append([(sum(a) - sum(b), len(a)) for a, b in zip(own, reference, strict=True)])
+    return sides[0], sides[1]
+
+
+def sigmoid_loss(chosen: tuple[float, int], rejected: tuple[float, int], beta: float) -> float:
+    return math.log1p(math.exp(-beta * (chosen[0] - rejected[0])))
+
+
+def ipo_loss(chosen: tuple[float, int], rejected: tuple[float, int], beta: float) -> float:
+    return (chosen[0] / chosen[1] - rejected[0] / rejected[1] - 1 / (2 * beta)) ** 2
+
+
+@pytest.mark.parametrize(("kind", "by_hand"), [("sigmoid", sigmoid_loss), ("ipo", ipo_loss)])
+def test_the_loss_is_that_of_plain_log_probabilities_and_the_margin_grows(
+    policy: str, tmp_path: Path, kind: Any, by_hand: Any
+) -> None:
+    """The second step's loss is what the first one's weights give, pair by pair."""
+    config = replace(ALL, loss_type=kind, beta=0.5)
+    assert train_dpo(replace(config, steps=1), run.PAIRS, policy, tmp_path / "one", seed=1) == "done"
+    assert train_dpo(replace(config, steps=2), run.PAIRS, policy, tmp_path / "two", seed=1) == "done"
+    first, second = rows(tmp_path / "two" / "metrics.jsonl")
+    assert first.keys() == names("metrics of dpo")
+    assert first["loss"] == pytest.approx(by_hand((0.0, 1), (0.0, 1), 0.5)) and first["rewards/margins"] == 0.0
+    chosen, rejected = log_ratios(policy, tmp_path / "one")
+    losses = [by_hand(*both, 0.5) for both in zip(chosen, rejected, strict=True)]
+    assert second["loss"] == pytest.approx(sum(losses) / 10, rel=1e-3)
+    margins = [0.5 * (a - b) for (a, _), (b, _) in zip(chosen, rejected, strict=True)]
+    assert second["rewards/margins"] == pytest.approx(sum(margins) / 10, rel=1e-2) and second["rewards/margins"] > 0
+    assert second["rewards/accuracies"] == pytest.approx(sum(margin > 0 for margin in margins) / 10)
+    assert second["rewards/chosen"] - second["rewards/rejected"] == pytest.approx(second["rewards/margins"], abs=1e-4)
+    assert second["tokens"] == sum(count for _, count in (*chosen, *rejected))
+    assert second["loss"] < first["loss"]
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ([], "no pairs to train on"),
+        ([replace(run.PAIRS[0], rejected=run.PAIRS[0].chosen)], "chosen and rejected of question 'q0' are the same"),
+        ([replace(run.PAIRS[0], chosen=" ")], "question 'q0' has an empty text"),
+    ],
+)
+def test_pairs_that_prefer_nothing_are_refused(tmp_path: Path, bad: list[Pair], message: str) -> None:
+    with pytest.raises(WorkbenchError, match=message):
+        train_dpo(ALL, bad, "./missing", tmp_path / "run", seed=1)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_pair_is_as_long_as_its_longer_answer(policy: str, tmp_path: Path) -> None:
+    long = Pair(Question("long", " Where is Ada"), " Rome", " Rome" * 100)
+    with pytest.raises(WorkbenchError, match=r"1 of 1 rows are longer than max_length 64: 'long' \("):
+        train_dpo(ALL, [long], policy, tmp_path / "run", seed=1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"beta": 0.0}, "beta is 0.0: it must be above 0"),
+        ({"loss_type": "hinge"}, "loss_type is 'hinge': choose one of sigmoid, ipo"),
+        ({"steps": 5, "epochs": 1.0}, "give one of them"),
+        ({"micro_batch": 5}, "micro_batch is 5: it must divide batch, 32"),
+    ],
+)
+def test_settings_that_cannot_work_are_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(WorkbenchError, match=message):
+        check(replace(DPO(), **changes))
+    with pytest.raises(WorkbenchError, match=message):
+        check_rounds(Rounds(dpo=replace(DPO(), **changes)))
+
+
+def test_rounds_that_cannot_work_are_refused() -> None:
+    for changes, message in (
+        ({"rounds": 0}, "rounds is 0"),
+        ({"samples": 1}, "samples is 1"),
+        ({"top_p": 2.0}, "top_p is 2.0"),
+    ):
+        with pytest.raises(WorkbenchError, match=message):
+            check_rounds(replace(Rounds(), **changes))
+    with pytest.raises(WorkbenchError, match="no questions"):
+        dpo_rounds(run.ROUNDS, [], grade, "m")
+
+
+def test_samples_that_a_kill_left_half_are_sampled_anew_and_whole_ones_kept(policy: str, tmp_path: Path) -> None:
+    how, whole, broken = Sampling(4, samples=3, seed=5), tmp_path / "whole", tmp_path / "broken"
+    asked: list[int] = []
+
+    def counted(responses: Any) -> Any:
+        asked.append(len(responses))
+        return grade(responses)
+
+    expected = collect(policy, QUESTIONS, counted, whole, how, method="m", chunk=4, max_failed=1.0)
+    assert [f.response.step for f in expected] == [1] * 12 + [2] * 12 + [3] * 6 and asked == [12, 12, 6]
+    shutil.copytree(whole, broken)
+    lines = (broken / "rollouts.jsonl").read_bytes().splitlines(keepends=True)
+    (broken / "rollouts.jsonl").write_bytes(b"".join(lines[:17]) + lines[17][:40])
+    with pytest.warns(UserWarning, match="unfinished last line"):
+        collect(policy, QUESTIONS, counted, broken, how, method="m", chunk=4, max_failed=1.0)
+    assert (broken / "rollouts.jsonl").read_bytes() == (whole / "rollouts.jsonl").read_bytes()
+    assert asked == [12, 12, 6, 12, 6]
+    with pytest.raises(WorkbenchError, match="there twice"):
+        collect(policy, [QUESTIONS[0], QUESTIONS[0]], grade, tmp_path / "other", how, method="m")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["dpo", "rounds"])
+def test_a_killed_training_ends_like_a_whole_one(policy: str, tmp_path: Path, kind: str) -> None:
+    assert launch(policy, tmp_path / "whole", kind).returncode == 0
+    for number, moment in enumerate(("in a checkpoint", "in the final save")):
+        out = tmp_path / str(number)
+        assert launch(policy, out, kind, moment).returncode == -signal.SIGKILL
+        again = launch(policy, out, kind)
+        assert again.returncode == 0, again.stderr
+        parts = ["."] if kind == "dpo" else ["dpo-1", "dpo-2"]
+        assert [result(out / part) for part in parts] == [result(tmp_path / "whole" / part) for part in parts]
+
+
+@pytest.mark.slow
+def test_every_round_samples_the_policy_of_the_last_one(policy: str, tmp_path: Path) -> None:
+    run.train("rounds", policy, tmp_path)
+    assert not (tmp_path / "dpo-1" / "policy" / "adapter_config.json").exists()
+    base = json.loads((tmp_path / "dpo-2" / "policy" / "adapter_config.json").read_text())["base_model_name_or_path"]
+    assert base == str(tmp_path / "dpo-1" / "policy")
+    drawn = [list(iter_feedback(tmp_path / name / "samples")) for name in ("dpo-1", "dpo-2")]
+    assert [len(one) for one in drawn] == [40, 40]
+    assert [f.response.text for f in drawn[0]] != [f.response.text for f in drawn[1]]
+    assert json.loads((tmp_path / "dpo-1" / "card.json").read_text())["samples"] == 40

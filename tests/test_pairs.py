@@ -1,0 +1,244 @@
+"""Rows from graded responses: each rule on a few samples made by hand, with everything that it leaves out counted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from tests.test_formats import names
+from workbench.answers.sections import outlined
+from workbench.train import pairs
+from workbench.train.rows import Card, Example, Pair
+from workbench.types import Claim, Failure, Feedback, Question, Response, Reward, Verdict, WorkbenchError
+
+ADA = Question("ada", "Where was Ada born?", ("Oslo", "Christiania"))
+BO = Question("bo", "Where was Bo born?", ("Rome",))
+FAILURE = Failure("judge", "timeout", "no reply")
+
+
+def sample(
+    question: Question,
+    number: int,
+    text: str,
+    outcome: str | None = None,
+    *,
+    facts: Sequence[str | None] | None = None,
+    reward: float | None = None,
+    finish: str = "stop",
+    prefill: str = "",
+    error: Failure | None = None,
+) -> Feedback:
+    """One graded response; `facts` are its claims' labels, each in a sentence of its own, None for a failed verdict."""
+    response = Response(f"{question.id}/{number}", question, text, question.id, number, finish=finish, prefill=prefill)
+    verdicts = [Verdict("outcome", "answer", outcome)] if outcome else []
+    if outcome == "failed":
+        verdicts = [Verdict("outcome", "answer", error=FAILURE)]
+    claims = tuple(Claim(i, f"claim {i}", "answer", sentence=i) for i in range(len(facts or ())))
+    verdicts += [Verdict(f"claim:{i}", "fact", fact, error=None if fact else FAILURE) for i, fact in enumerate(facts or ())]
+    sentences = tuple((i, i + 1) for i in range(len(facts))) or ((0, len(text)),) if facts is not None else ()
+    return Feedback(response, sentences, claims, tuple(verdicts), {"m": Reward(reward)}, error)
+
+
+KNOWN = [  # of Ada the policy knows the place
+    sample(ADA, 0, " Oslo.", "correct"),
+    sample(ADA, 1, " Rome.", "incorrect"),
+    sample(ADA, 2, " I don't know.", "uncertain"),
+    sample(ADA, 3, " Lima.", "failed"),
+    sample(ADA, 4, " Oslo, I", "correct", finish="length"),
+]
+UNKNOWN = [  # of Bo it does not
+    sample(BO, 0, " Lima.", "incorrect"),
+    sample(BO, 1, " I am not sure.", "uncertain"),
+    sample(BO, 2, " Cairo", "incorrect", finish="length"),
+]
+
+
+def balanced(card: Card, rows: Sequence[Any], used: int) -> None:
+    """Rows, questions and samples add up."""
+    assert sum(card.rows.values()) == len(rows)
+    assert sum(card.dropped_samples.values()) == card.samples - used
+    assert json.loads(json.dumps(card.to_row())) == card.to_row() and card.to_row().keys() == names("card")
+    made = {row.question.id for row in rows}
+    assert sum(card.dropped_questions.values()) == card.questions - len(made)
+
+
+def test_gold_answers_as_they_are_phrased() -> None:
+    books = Question("books", "Which books did Ada write?", ("Dawn", "Dusk"), kind="list")
+    rows, card = pairs.gold([ADA, books, Question("open", "Who is Ada?")])
+    assert rows == [Example(ADA, "Oslo."), Example(books, "Dawn and Dusk.")]
+    assert card == Card("gold", 3, 0, {"gold": 2}, {"no gold answer": 1})
+    assert pairs.gold([ADA], pairs.boxed)[0][0].text == r"\boxed{Oslo}"
+    balanced(card, rows, 0)
+
+
+def test_r_tuning_says_i_dont_know_where_no_sample_is_correct() -> None:
+    failed = sample(Question("cy", "Where is Cy?", ("Lima",)), 0, "Lima.", "failed")
+    rows, card = pairs.r_tuning([*KNOWN, *UNKNOWN, failed])
+    assert rows == [Example(ADA, "Oslo."), Example(BO, "I don't know.")]
+    assert card.rows == {"abstention": 1, "gold": 1} and card.dropped_questions == {"no usable sample": 1}
+    assert card.dropped_samples == {"asked for the knowledge alone": 7, "failed": 2}
+    balanced(card, rows, 0)
+
+
+def test_what_is_unknown_can_be_told_from_elsewhere() -> None:
+    rows, _ = pairs.r_tuning(KNOWN, unknown=lambda samples: samples[0].response.question.id == "ada")
+    assert [row.text for row in rows] == ["I don't know."]
+
+
+def test_rft_keeps_right_traces_and_out_of_knowledge_abstentions() -> None:
+    rows, card = pairs.rft([*KNOWN, *UNKNOWN])
+    assert rows == [Example(ADA, " Oslo.", 1.0, "ada/0"), Example(BO, " I am not sure.", 1.0, "bo/1")]
+    assert card.rows == {"abstention": 1, "correct": 1}
+    assert card.dropped_samples == {"cut off": 1, "failed": 1, "incorrect": 3, "uncertain": 1}
+    balanced(card, rows, 2)
+    rows, card = pairs.rft([UNKNOWN[0]])
+    assert not rows and card.dropped_questions == {"no abstention sample": 1}
+    balanced(card, rows, 0)
+
+
+def test_rft_draws_different_traces_by_seed_and_question_alone() -> None:
+    right = [sample(ADA, n, f" Oslo {n // 2}.", "correct") for n in range(8)]
+    rows, card = pairs.rft(right, most=3, seed=1)
+    assert len({row.text for row in rows}) == 3 and card.dropped_samples == {"another was drawn": 5}
+    assert pairs.rft([*UNKNOWN, *right], most=3, seed=1)[0][1:] == rows
+    assert len({pairs.rft(right, seed=seed)[0][0].text for seed in range(20)}) == 4
+    assert len(pairs.rft(right, most=99)[0]) == 4
+
+
+def test_truthrl_prefers_right_over_wrong_and_out_of_knowledge_an_abstention() -> None:
+    cy = Question("cy", "Where is Cy?", ("Lima",))
+    only_right, only_wrong = sample(ADA, 9, " Oslo.", "correct"), sample(cy, 0, " Rome.", "incorrect")
+    rows, card = pairs.truthrl_pairs([*KNOWN, *UNKNOWN, only_wrong])
+    assert rows == [
+        Pair(ADA, " Oslo.", " Rome."),
+        Pair(BO, " I am not sure.", " Lima."),
+        Pair(cy, "I don't know.", " Rome."),  # no sample abstains
+    ]
+    assert card.rows == {"abstention over wrong": 2, "correct over wrong": 1}
+    assert card.dropped_samples == {"another was drawn": 1, "cut off": 2, "failed": 1}
+    balanced(card, rows, 5)
+    rows, card = pairs.truthrl_pairs([only_right, *UNKNOWN[1:2]])
+    assert not rows and card.dropped_questions == {"no wrong sample": 2}
+    blank, doubted = sample(ADA, 7, " ", "incorrect"), sample(ADA, 8, " Oslo.", "incorrect")
+    rows, card = pairs.truthrl_pairs([only_right, blank, doubted])  # of one text a judge has said both
+    assert not rows and card.dropped_samples == {"another was drawn": 2, "empty": 1}
+    rows, card = pairs.truthrl_pairs([KNOWN[4], KNOWN[1]])  # known, but what is right was cut off
+    assert not rows and card.dropped_questions == {"no correct sample": 1}
+    balanced(card, rows, 0)
+
+
+def test_best_over_worst_by_reward_without_ties() -> None:
+    rewards = (0.5, None, 2.0, -1.0, 0.0)
+    scored = [sample(ADA, n, f" text {n}", reward=reward) for n, reward in enumerate(rewards)]
+    cut = sample(ADA, 5, " text 5", reward=9.0, finish="length")
+    broken = sample(ADA, 6, " text 6", reward=9.0, error=FAILURE)
+    tie = [sample(BO, n, f" text {n}", reward=1.0) for n in range(2)]
+    lone = sample(Question("cy", "?"), 0, " text", reward=1.0)
+    rows, card = pairs.best_worst([*scored, cut, broken, *tie, lone], "m")
+    assert rows == [Pair(ADA, " text 2", " text 3")]
+    assert card.dropped_questions == {"one sample": 1, "tie": 1}
+    assert card.dropped_samples == {"cut off": 1, "failed": 2, "neither best nor worst": 5}
+    balanced(card, rows, 2)
+
+
+def test_facttune_orders_every_two_by_factscore_without_refusals() -> None:
+    """FactScores 1, 2/3, 2/3 and 0: five pairs, the tie left out."""
+    good = sample(ADA, 0, "a", facts=["correct", "hedged_correct"])
+    fair, same = (sample(ADA, n, text, facts=["correct", "vague", "correct"]) for n, text in ((1, "b"), (2, "c")))
+    poor = sample(ADA, 3, "d", facts=["wrong"])
+    refusal = sample(ADA, 4, "I don't know.", "uncertain", facts=["correct"])
+    others = [sample(ADA, 5, "e", facts=["correct", None]), sample(ADA, 6, "f", facts=[]), sample(ADA, 7, "g")]
+    rows, card = pairs.facttune([poor, fair, good, same, refusal, *others])
+    texts = [(row.chosen, row.rejected) for row in rows]
+    assert texts[0] == ("a", "d") and set(texts) == {("a", "b"), ("a", "c"), ("a", "d"), ("b", "d"), ("c", "d")}
+    assert card.dropped_samples == {"failed": 1, "no claims": 1, "not judged": 1, "refusal": 1}
+    balanced(card, rows, 4)
+    rows, card = pairs.facttune([poor, fair, good, same], most=1)
+    assert [(row.chosen, row.rejected) for row in rows] == [("a", "d")] and card.dropped_samples == {"in no pair": 2}
+    assert pairs.facttune([fair, same])[1].dropped_questions == {"tie": 1}
+
+
+def test_filtered_mle_and_unlikelihood_by_factual_sentences() -> None:
+    fact, mixed, vague = (
+        sample(ADA, n, text, facts=facts)
+        for n, (text, facts) in enumerate([("a", ["correct"] * 2), ("b", ["correct", "wrong"]), ("c", ["vague"])])
+    )
+    failed, cut = sample(BO, 0, "d", facts=[None]), sample(BO, 1, "e", facts=["correct"], finish="length")
+    rows, card = pairs.mle_filter([fact, mixed, vague, failed, cut])
+    assert rows == [Example(ADA, "a", 1.0, "ada/0")] and card.dropped_questions == {"no usable sample": 1}
+    assert card.dropped_samples == {"cut off": 1, "failed": 1, "not factual": 2}
+    balanced(card, rows, 1)
+    rows, card = pairs.unlikely([fact, mixed, vague, failed, cut])
+    assert [(row.text, row.weight) for row in rows] == [("a", 1.0), ("b", -1.0), ("c", -1.0)]
+    assert card.rows == {"factual": 1, "not factual": 2}
+    balanced(card, rows, 3)
+
+
+def test_cold_start_of_knowrl_takes_the_form_right_answers_and_true_thoughts() -> None:
+    text = "<think>Ada was born in Oslo.</think><answer>Oslo</answer>"
+    taken = [
+        sample(ADA, 0, text, "correct", facts=["correct"]),
+        sample(ADA, 1, text[7:], "correct", facts=[], prefill="<think>"),
+    ]
+    left = [
+        sample(ADA, 2, text, "incorrect", facts=["correct"]),
+        sample(ADA, 3, text, "correct", facts=["correct", "wrong"]),
+        sample(ADA, 4, text, "correct", facts=[None]),
+        sample(ADA, 5, text, "correct"),
+        sample(ADA, 6, "Oslo", "correct", facts=[]),
+        sample(ADA, 7, text, "correct", facts=[], finish="length"),
+        sample(ADA, 8, text, "failed", facts=[]),
+    ]
+    rows, card = pairs.cold_start_knowrl([*taken, *left])
+    assert [(row.source, row.text) for row in rows] == [("ada/0", text), ("ada/1", text)]
+    reasons = {"another form": 1, "cut off": 1, "failed": 2, "not read for claims": 1, "wrong claim": 1, "wrong outcome": 1}
+    assert card.dropped_samples == reasons
+    balanced(card, rows, 2)
+    assert [row.source for row in pairs.cold_start_knowrl(left, right=False, true=False)[0]] == [
+        f"ada/{n}" for n in (2, 3, 4, 5, 8)
+    ]
+
+
+def test_cold_start_of_forag_takes_the_outline() -> None:
+    text = "[Structure] parallel [Outline] 1. Ada [Answer] Ada was born in Oslo."
+    made = [
+        sample(ADA, 0, text, facts=["correct"]),
+        sample(ADA, 1, text, facts=["wrong"]),
+        sample(ADA, 2, "Oslo", facts=["correct"]),
+    ]
+    rows, card = pairs.cold_start_forag(made)
+    assert [row.source for row in rows] == ["ada/0"] and card.dropped_samples == {"another form": 1, "wrong claim": 1}
+    balanced(card, rows, 1)
+    assert len(pairs.cold_start_forag(made, true=False)[0]) == 2
+    assert pairs.cold_start_forag(made, right=True)[1].dropped_samples == {"another form": 1, "failed": 2}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[Structure] a [Outline] b [Answer] c", True),
+        (" [Structure]a\n[Outline]b\n[Answer]c", True),
+        ("[Structure] a [Outline] b", False),
+        ("[Outline] b [Structure] a [Answer] c", False),
+        ("[Structure] a [Outline] [Answer] c", False),
+        ("[Structure] a [Outline] b [Answer] ", False),
+        ("[Structure] a [Outline] b [Answer] c [Answer] d", False),
+        ("So: [Structure] a [Outline] b [Answer] c", False),
+        ("<think>x</think>[Structure] a [Outline] b [Answer] c", False),
+        ("Oslo", False),
+    ],
+)
+def test_the_form_of_an_outlined_answer(text: str, expected: bool) -> None:
+    assert outlined(text) is expected
+
+
+def test_no_rows_of_no_feedback_and_bounds_that_make_none_are_refused() -> None:
+    for rule in (pairs.r_tuning, pairs.rft, pairs.truthrl_pairs, pairs.facttune, pairs.unlikely, pairs.cold_start_knowrl):
+        rows, card = rule([])
+        assert rows == [] and (card.questions, card.samples) == (0, 0)
+    for bounded in (pairs.rft, pairs.truthrl_pairs, pairs.facttune):
+        with pytest.raises(WorkbenchError, match="most is 0: it must be at least 1"):
+            bounded(KNOWN, most=0)

@@ -1,0 +1,255 @@
+"""SFT: prompts as generation lays them out, the loss by hand, what is refused, and trainings that are resumed."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tests.helpers.offline_run as run
+from tests.helpers.tiny_model import byte_tokenizer, make_policy
+from tests.test_formats import names
+from workbench.bench import TINY_POLICY
+from workbench.generate import generate, prompt_ids
+from workbench.policy import load_policy
+from workbench.train.models import load_trainee
+from workbench.train.offline import steps_of
+from workbench.train.rows import Card, Example, laid_out
+from workbench.train.sft import SFT, check, sft_stage, train_sft, weighted_loss
+from workbench.train.stage import Job
+from workbench.types import Question, WorkbenchError
+from workbench.world import schema
+
+GOOD = [replace(row, weight=1.0) for row in run.EXAMPLES]
+
+
+@pytest.fixture(scope="module")
+def policy(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(make_policy(tmp_path_factory.mktemp("policy")))
+
+
+def rows(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_a_prompt_has_the_ids_that_generation_prompts_with_and_an_answer_those_of_the_tiny_policys_own_template() -> None:
+    tokenizer = load_policy(TINY_POLICY / "sft", device="cpu").tokenizer
+    questions = [
+        Question("a", "Where was Ada born?", ("Oslo",)),
+        Question("b", "Where was Ada born?", system=schema.BOX),
+        Question("c", "Where was Ada born?", system=schema.OUTLINE),
+    ]
+    texts = [
+        "I do not know.",
+        "<think> I do not know.</think>\\boxed{ yes}",
+        "[Structure] comparison [Outline] 1. no [Answer] yes",
+    ]
+    for question, text in zip(questions, texts, strict=True):
+        prompt, said = laid_out(tokenizer, question, text)
+        assert [prompt] == prompt_ids(tokenizer, [question])
+        conversation = [*question.messages(), {"role": "assistant", "content": text}]
+        assert prompt + said == tokenizer.apply_chat_template(conversation, tokenize=True, return_dict=True)["input_ids"]
+        assert said[-1] == tokenizer.eos_token_id and tokenizer.unk_token_id not in said
+        # as it is sampled, with the space that the template puts before it
+        assert laid_out(tokenizer, question, text if text[0] in "<[" else f" {text}") == (prompt, said)
+
+
+def test_an_answer_is_never_changed_by_the_template() -> None:
+    tokenizer, question = byte_tokenizer(), Question("q", " Where is Ada")
+    text = "<think>a</think> Rome "
+    plain = [*tokenizer(text)["input_ids"], tokenizer.eos_token_id]
+    assert laid_out(tokenizer, question, text)[1] == plain
+    role = "{% for m in messages %}{{ '<|' + m['role'] + '|>' }}"
+    end = "{% endfor %}{% if add_generation_prompt %}{{ '<|assistant|>' }}{% endif %}"
+    dropping = role + "{{ (m['content'].split('</think>')[-1] | trim) + eos_token + '\\n' }}" + end
+    tokenizer.chat_template = dropping
+    assert laid_out(tokenizer, question, text)[1] == plain
+    assert laid_out(tokenizer, question, "Rome")[1] == [*tokenizer("Rome")["input_ids"], tokenizer.eos_token_id]  # no line end
+    tokenizer.chat_template = dropping.replace("'<|assistant|>' }}{% endif", "'<|assistant|><think>\\n' }}{% endif")
+    prompt, said = laid_out(tokenizer, question, "<think>\na</think> Rome")
+    assert tokenizer.decode(prompt + said).endswith("<|assistant|><think>\na</think> Rome<|end|>")
+    assert laid_out(tokenizer, question, "<think>\na")[1] == laid_out(tokenizer, question, "a")[1]
+
+
+def test_likelihood_and_unlikelihood_by_hand() -> None:
+    """Two tokens each: p = .5, .25 of a good row, .5, .9 of a bad one; the rest takes no loss."""
+    import torch
+
+    def logits(*probabilities: float) -> Any:
+        return torch.tensor([[[math.log(p), math.log(1 - p)] for p in (*probabilities, 0.5)]])
+
+    labels = torch.tensor([[-100, 0, 0]])
+    good, bad = logits(0.5, 0.25), logits(0.5, 0.9)
+    assert weighted_loss(good, labels, torch.tensor([1.0]), 2).item() == pytest.approx((math.log(2) + math.log(4)) / 2)
+    assert weighted_loss(bad, labels, torch.tensor([-1.0]), 2).item() == pytest.approx((math.log(2) + math.log(10)) / 2)
+    both = weighted_loss(torch.cat([good, bad]), labels.repeat(2, 1), torch.tensor([1.0, -0.5]), 4)
+    assert both.item() == pytest.approx((math.log(2) + math.log(4) + 0.5 * (math.log(2) + math.log(10))) / 4)
+    masked = torch.tensor([[-100, 0, -100]])
+    assert weighted_loss(bad, masked, torch.tensor([-1.0]), 1).item() == pytest.approx(math.log(2))
+    sure = torch.tensor([[[200.0, 0.0], [0.0, 0.0]]], requires_grad=True)
+    loss = weighted_loss(sure, labels[:, :2], torch.tensor([-1.0]), 1)  # p = 1: bounded, and no gradient that is no number
+    loss.backward()
+    assert loss.item() == pytest.approx(-math.log(1e-5)) and sure.grad is not None and torch.isfinite(sure.grad).all()
+
+
+def test_good_rows_become_likely_and_bad_ones_unlikely_again(tmp_path: Path) -> None:
+    """All answers are learnt, and then some of them unlearnt; the first step's loss is that of a plain recomputation."""
+    from workbench.generate import hf
+
+    policy, out = str(make_policy(tmp_path / "policy", sharp=7.5)), tmp_path / "run"
+    config = replace(run.TUNED, steps=15, batch=10, micro_batch=5, schedule="constant", warmup=0.0)
+    assert train_sft(config, GOOD, policy, tmp_path / "all", seed=1, merged=True) == "done"
+    learnt = str(tmp_path / "all" / "policy")
+    assert train_sft(config, run.EXAMPLES, learnt, out, seed=1) == "done"
+    loaded = (load_policy(policy), load_policy(learnt), load_policy(out, base=learnt))
+    pairs = [laid_out(loaded[0].tokenizer, row.question, row.text) for row in run.EXAMPLES]
+    start, middle, end = (hf.token_logprobs(one.model, one.tokenizer.pad_token_id, pairs) for one in loaded)
+    assert all(sum(new) > sum(old) for old, new in zip(start, middle, strict=True))
+    good = [row.weight > 0 for row in run.EXAMPLES]
+    wanted = {row.text for row, kept in zip(run.EXAMPLES, good, strict=True) if kept}
+    bad = [(old[0], new[0]) for old, new, row in zip(middle, end, run.EXAMPLES, strict=True) if row.text not in wanted]
+    assert len(bad) == 2 and all(new < old - 1 for old, new in bad)
+    assert sum(sum(one) for one, kept in zip(end, good, strict=True) if kept) > sum(
+        sum(one) for one, kept in zip(middle, good, strict=True) if kept
+    )
+    terms = [-p for logprobs, kept in zip(middle, good, strict=True) if kept for p in logprobs]
+    terms += [-math.log1p(-math.exp(p)) for logprobs, kept in zip(middle, good, strict=True) if not kept for p in logprobs[:-1]]
+    first, metrics = rows(tmp_path / "all" / "metrics.jsonl"), rows(out / "metrics.jsonl")
+    assert first[-1]["loss"] < 0.5 * first[0]["loss"] and metrics[-1]["loss"] < metrics[0]["loss"]
+    assert metrics[0]["loss"] == pytest.approx(sum(terms) / len(terms), rel=1e-3)
+    assert metrics[0]["tokens"] == len(terms) and metrics[0]["learning_rate"] == 1e-2
+    assert metrics[0].keys() == names("metrics of sft")
+    assert json.loads((out / "data.json").read_text()).keys() == names("data")
+
+
+def test_the_loss_does_not_depend_on_how_a_step_is_split(policy: str, tmp_path: Path) -> None:
+    for micro in (1, 4):
+        train_sft(replace(run.TUNED, steps=2, micro_batch=micro), run.EXAMPLES, policy, tmp_path / str(micro), seed=1)
+    one, four = (rows(tmp_path / name / "metrics.jsonl") for name in ("1", "4"))
+    assert [row["loss"] for row in one] == pytest.approx([row["loss"] for row in four], rel=1e-4)
+    assert [row["tokens"] for row in one] == [row["tokens"] for row in four]
+
+
+def test_a_cold_start_leaves_a_policy_that_the_next_stage_can_start_from(policy: str, tmp_path: Path) -> None:
+    """It answers as the adapter over its base does."""
+    card = Card("made here", 10, 0, {"gold": 10})
+    config = replace(run.TUNED, steps=3)
+    (tmp_path / "whole").mkdir()
+    stage = sft_stage(config, lambda job: (GOOD, card), merged=True, name="cold_start")
+    assert stage.name == "cold_start" and stage.run(Job(policy, tmp_path / "whole", 1)) == "done"
+    train_sft(config, GOOD, policy, tmp_path / "adapter", seed=1)
+    assert json.loads((tmp_path / "whole" / "card.json").read_text()) == card.to_row()
+    made = tmp_path / "whole" / "policy"
+    assert not (made / "adapter_config.json").exists()
+    load_trainee(str(made), lora_r=4, lora_alpha=8, seed=1)
+    drawn = [
+        generate(one, run.QUESTIONS, max_new_tokens=4, greedy=True, logprobs=True)
+        for one in (load_policy(made), load_policy(tmp_path / "adapter", base=policy))
+    ]
+    assert [r.token_ids for r in drawn[0]] == [r.token_ids for r in drawn[1]]
+    assert drawn[0][0].logprobs == pytest.approx(drawn[1][0].logprobs, abs=1e-4)
+    assert [r.token_ids for r in drawn[0]] != [
+        r.token_ids for r in generate(load_policy(policy), run.QUESTIONS, max_new_tokens=4, greedy=True)
+    ]
+
+
+def test_rows_that_are_too_long_are_named_and_counted_never_cut(
+    policy: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    long = [Example(Question(f"long{n}", " Where is Ada"), " Rome" * 100) for n in range(7)]
+    train_sft(replace(run.TUNED, steps=1), [*long, *GOOD], policy, tmp_path / "run", seed=1)
+    told = capsys.readouterr().err
+    assert "left out: 7 of 17 rows are longer than max_length 64: 'long0' (" in told and "and 2 more" in told
+    data = json.loads((tmp_path / "run" / "data.json").read_text())
+    assert (data["rows"], data["too_long"], data["trained_on"], data["steps"]) == (17, 7, 10, 1)
+    with pytest.raises(WorkbenchError, match=r"7 of 7 rows are longer .*raise max_length"):
+        train_sft(run.TUNED, long, policy, tmp_path / "none", seed=1)
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_folder_of_other_rows_is_refused_and_left_alone(policy: str, tmp_path: Path) -> None:
+    train_sft(replace(run.TUNED, steps=1), GOOD, policy, tmp_path, seed=1)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    with pytest.raises(WorkbenchError, match="holds a training on other rows"):
+        train_sft(replace(run.TUNED, steps=1), GOOD[1:], policy, tmp_path, seed=1)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ([], "no rows to train on"),
+        ([replace(GOOD[0], text="  ")], "question 'q0' has an empty text"),
+        ([replace(GOOD[0], weight=0.0)], "question 'q0' has weight 0.0"),
+        ([replace(GOOD[0], weight=math.nan)], "question 'q0' has weight nan"),
+    ],
+)
+def test_rows_that_cannot_be_learnt_from_are_refused(tmp_path: Path, bad: list[Example], message: str) -> None:
+    with pytest.raises(WorkbenchError, match=message):
+        train_sft(run.TUNED, bad, "./missing", tmp_path / "run", seed=1)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"steps": 0}, "steps is 0: it must be at least 1"),
+        ({"epochs": 0.0}, "epochs is 0.0: it must be above 0"),
+        ({"steps": 5, "epochs": 2.0}, "steps is 5 and epochs is 2.0: give one of them"),
+        ({"micro_batch": 3}, "micro_batch is 3: it must divide batch, 16"),
+        ({"max_length": 0}, "max_length is 0"),
+        ({"learning_rate": 0.0}, "learning_rate is 0.0"),
+        ({"warmup": 2.0}, "warmup is 2.0"),
+        ({"schedule": "foo"}, "schedule is 'foo'"),
+    ],
+)
+def test_settings_that_cannot_work_are_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(WorkbenchError, match=message):
+        check(replace(SFT(), **changes))
+
+
+def test_several_processes_are_refused(policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(WorkbenchError, match="one process"):
+        train_sft(run.TUNED, GOOD, policy, tmp_path / "run", seed=1)
+
+
+def test_epochs_are_passes_whose_last_step_is_filled_up() -> None:
+    assert steps_of(SFT(batch=4), 10) == 3
+    assert steps_of(SFT(batch=4, epochs=2.0), 10) == 5
+    assert steps_of(SFT(batch=4, steps=7), 10) == 7
+
+
+def launch(policy: str, out: Path, kind: str, moment: str = "") -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "tests.helpers.offline_run", policy, str(out), kind, *([moment] if moment else [])]
+    root = Path(__file__).resolve().parent.parent
+    return subprocess.run(command, cwd=root, env=os.environ, capture_output=True, text=True, timeout=300)
+
+
+def result(out: Path) -> tuple[Any, ...]:
+    """All that two equal trainings have in common: everything but the seconds."""
+    metrics = [{**row, "seconds": 0} for row in rows(out / "metrics.jsonl")]
+    return metrics, *(path.read_bytes() for path in sorted((out / "policy").glob("*.safetensors")))
+
+
+@pytest.mark.slow
+def test_a_killed_training_ends_like_a_whole_one(policy: str, tmp_path: Path) -> None:
+    assert launch(policy, tmp_path / "whole", "sft").returncode == 0
+    expected = result(tmp_path / "whole")
+    for number, (moment, resumed) in enumerate(
+        [("before the first checkpoint", 0), ("in a checkpoint", 2), ("in the final save", 6)]
+    ):
+        out = tmp_path / str(number)
+        assert launch(policy, out, "sft", moment).returncode == -signal.SIGKILL
+        again = launch(policy, out, "sft")
+        assert again.returncode == 0, again.stderr
+        assert (f"after step {resumed} of 6" in again.stderr) if resumed else ("resuming" not in again.stderr)
+        assert result(out) == expected

@@ -1,0 +1,81 @@
+"""Graded samples of a policy, kept as they come: what rules make rows of. A killed collection goes on where it was."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from workbench.failures import TooManyFailures, too_many
+from workbench.generate import Policy, Sampling, generate
+from workbench.jsonl import iter_rows, repair, truncate_after_step
+from workbench.policy import load_apart, load_policy
+from workbench.store import ROLLOUTS, Store, iter_feedback
+from workbench.train.record import reason, reward_of
+from workbench.types import Feedback, Grade, Question, WorkbenchError
+
+SAMPLES = "samples"  # the folder of a stage's samples, in the stage's own
+
+
+def collect(
+    policy: str,
+    questions: Sequence[Question],
+    grade: Grade,
+    out: Path,
+    how: Sampling,
+    *,
+    method: str,
+    chunk: int = 64,
+    max_failed: float = 0.2,
+) -> list[Feedback]:
+    """`how.samples` graded responses of `policy` to every question, recorded in the folder `out`; what is there is kept.
+
+    So many questions as `chunk` says are sampled, graded and written at a time; rows carry its number, from 1, as their step.
+    What is sampled in a chunk depends on `how.seed` and that number.
+
+    Raises:
+        WorkbenchError: no questions, or one twice.
+        TooManyFailures: more than `max_failed` of a chunk's responses have no reward of `method`.
+    """
+    if not questions:
+        raise WorkbenchError("no questions to sample: choose another bench, split or kinds")
+    if len({question.id for question in questions}) < len(questions):
+        raise WorkbenchError("a question's id is there twice: give each question once")
+    parts = [questions[at : at + chunk] for at in range(0, len(questions), chunk)]
+    done = _whole(out, [len(part) * how.samples for part in parts])
+    if done < len(parts):
+        loaded = load_apart(policy) if "unsloth" in sys.modules else load_policy(policy)
+        with Store(out) as store:
+            for number, part in enumerate(parts[done:], start=done + 1):
+                store.append(_graded(loaded, part, grade, replace(how, seed=how.seed + number), number, method, max_failed))
+                store.sync()
+                print(f"sampled {min(number * chunk, len(questions))} of {len(questions)} questions", file=sys.stderr)
+    return list(iter_feedback(out))
+
+
+def _whole(out: Path, sizes: Sequence[int]) -> int:
+    """How many chunks, from the first, have all their rows; what is recorded after them is cut off."""
+    path = out / ROLLOUTS
+    if not path.exists():
+        return 0
+    repair(path)
+    rows = Counter(row["step"] for row in iter_rows(path))
+    whole = [rows[number] == size for number, size in enumerate(sizes, start=1)]
+    done = [*whole, False].index(False)
+    truncate_after_step(path, done)
+    return done
+
+
+def _graded(
+    policy: Policy, questions: Sequence[Question], grade: Grade, how: Sampling, number: int, method: str, max_failed: float
+) -> list[Feedback]:
+    feedbacks = grade(generate(policy, questions, step=number, **vars(how)))
+    unscored = [reason(feedback, method) for feedback in feedbacks if reward_of(feedback, method) is None]
+    if too_many(len(unscored), len(feedbacks), max_failed):
+        raise TooManyFailures(
+            f"{len(unscored)} of {len(feedbacks)} samples could not be graded ({unscored[0]}): mend that and run the same "
+            "command again, or raise max_failed"
+        )
+    return feedbacks

@@ -1,0 +1,173 @@
+"""Supervised fine-tuning on TRL's trainer with a LoRA adapter; a row of weight −1 is unlearnt by unlikelihood training.
+
+The loss is a mean over a step's tokens of answers, however a step is split. A killed training goes on from its last complete
+checkpoint and ends with the weights of an uninterrupted one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from workbench.config import check_numbers, check_values, setting
+from workbench.jsonl import write_json
+from workbench.train.journal import finite
+from workbench.train.models import Trainee
+from workbench.train.offline import Laid, check_split, fit
+from workbench.train.rows import Card, Example, check_examples, example_ids
+from workbench.train.stage import Job, Stage, Status
+from workbench.train.trl_trainer import check_report_to, quiet, ready, trainer_arguments
+
+if TYPE_CHECKING:
+    import torch
+
+LEAST = 1e-5  # of 1 − p in an unlikelihood *(code: that of Welleck et al.)*; a token surer than that is left alone
+
+
+@dataclass(frozen=True)
+class SFT:
+    """Settings of supervised fine-tuning. Defaults: TruthRL's baselines' (arXiv 2509.25760, appendix), where it states them."""
+
+    steps: int | None = setting(None, "batches to learn from; none: as many as `epochs` take")
+    epochs: float | None = setting(None, "passes over the rows; none: 1, unless `steps` are given")
+    batch: int = setting(16, "rows a step")
+    micro_batch: int | None = setting(None, "rows per backward pass; none: the whole batch at once")
+    learning_rate: float = setting(5e-6, "of AdamW")
+    schedule: Literal["constant", "linear", "cosine"] = setting("cosine", "how the learning rate goes on after the warm-up")
+    warmup: float = setting(0.03, "share of the steps in which the learning rate rises")
+    max_length: int = setting(2048, "tokens of prompt and answer above which a row is left out")
+    lora_r: int = setting(16, "rank of the adapter")
+    lora_alpha: int = setting(32, "the adapter's scale, as a multiple of 1 / rank")
+    save_every: int = setting(50, "steps between checkpoints")
+    report_to: Literal["none", "trackio", "wandb", "tensorboard"] = setting("none", "where TRL logs to as well")
+
+
+def check(config: SFT) -> None:
+    """Raise a WorkbenchError naming the field for settings that cannot work."""
+    check_values(config)
+    counts = ("steps", "batch", "micro_batch", "max_length", "lora_r", "lora_alpha", "save_every")
+    check_numbers(config, dict.fromkeys(counts, 1), positive=("learning_rate", "epochs"), shares=("warmup",))
+    check_split(config)
+    check_report_to(config.report_to)
+
+
+def sft_stage(
+    config: SFT, make: Callable[[Job], tuple[Sequence[Example], Card]], *, merged: bool = False, name: str = "sft"
+) -> Stage:
+    """`train_sft` as a stage on the rows that `make` gives, whose card goes to `card.json` of the stage's folder.
+
+    Args:
+        merged: see `train_sft`; needed of a stage that another one starts from.
+
+    Raises:
+        WorkbenchError: settings that cannot work.
+    """
+    check(config)
+
+    def run(job: Job) -> Status:
+        rows, card = make(job)
+        write_json(job.out / "card.json", card.to_row())
+        return train_sft(config, rows, job.start, job.out, seed=job.seed, merged=merged)
+
+    return Stage(name, run)
+
+
+def train_sft(config: SFT, rows: Sequence[Example], policy: str, out: Path, *, seed: int, merged: bool = False) -> Status:
+    """Train `policy` on `rows` in the folder `out`, continuing what is there; the result goes to `out/policy`.
+
+    Args:
+        policy: folder or hub name of the starting checkpoint.
+        merged: leave a full checkpoint there, which another stage can start from, instead of an adapter.
+
+    Returns:
+        "done", or "interrupted" after Ctrl-C: then a checkpoint of the last finished step was written.
+
+    Raises:
+        WorkbenchError: settings or rows that cannot work, no such policy, a folder begun with other rows.
+    """
+    check(config)
+    check_examples(rows)
+
+    def encode(tokenizer: Any) -> list[dict[str, Any]]:
+        return [example_ids(tokenizer, row) for row in rows]
+
+    def length(row: Mapping[str, Any]) -> int:
+        return len(row["input_ids"])
+
+    return fit(config, rows, encode, length, make_trainer, policy, out, seed=seed, merged=merged)
+
+
+def learnt(row: Mapping[str, Any]) -> int:
+    """How many of a row's tokens the loss is taken on."""
+    return sum(label != -100 for label in row["labels"])
+
+
+def make_trainer(config: SFT, trainee: Trainee, laid: Laid, out: Path, seed: int) -> Any:
+    """TRL's trainer, told nothing that `config` does not say and kept off the network."""
+    from trl import SFTConfig, SFTTrainer
+    from trl.trainer.sft_trainer import DataCollatorForLanguageModeling
+
+    class Trainer(quiet(SFTTrainer)):  # type: ignore[misc]
+        def _set_signature_columns_if_needed(self) -> None:
+            self._signature_columns = ["input_ids", "labels", "weight"]
+
+        def compute_loss(self, model: Any, inputs: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+            self.weights_B = inputs.pop("weight")
+            return super().compute_loss(model, inputs, *args, **kwargs)
+
+    collate = DataCollatorForLanguageModeling(pad_token_id=trainee.tokenizer.pad_token_id)
+
+    def with_weights(rows: list[dict[str, Any]]) -> dict[str, Any]:
+        import torch
+
+        return {**collate(rows), "weight": torch.tensor([row["weight"] for row in rows])}
+
+    def loss(outputs: Any, labels_BT: torch.Tensor, num_items_in_batch: Any = None) -> torch.Tensor:
+        return weighted_loss(outputs.logits, labels_BT, trainer.weights_B, num_items_in_batch)
+
+    def update(state: Any, logs: Mapping[str, Any]) -> None:
+        laid.journal.write({
+            "step": state.global_step,
+            **{name: finite(logs.get(name)) for name in ("loss", "learning_rate", "grad_norm")},
+            "tokens": sum(map(learnt, laid.rows_of(state.global_step))),
+            "seconds": round(laid.journal.took(), 3),
+        })  # fmt: skip
+
+    micro = config.micro_batch or config.batch
+    arguments = SFTConfig(
+        **trainer_arguments(config, out, steps=laid.steps, seed=seed),
+        per_device_train_batch_size=micro,
+        gradient_accumulation_steps=config.batch // micro,
+        train_sampling_strategy="sequential",  # the rows are laid out in order, so that resuming is skipping rows
+        dataset_kwargs={"skip_prepare_dataset": True},
+        loss_type="nll",  # leaves the model's logits to `loss`
+        max_length=None,
+    )
+    trainer = Trainer(
+        model=trainee.model, args=arguments, train_dataset=laid.dataset(), processing_class=trainee.tokenizer,
+        data_collator=with_weights, compute_loss_func=loss, callbacks=[laid.callback(update)],
+    )  # fmt: skip
+    return ready(trainer)
+
+
+def weighted_loss(logits_BTV: torch.Tensor, labels_BT: torch.Tensor, weights_B: torch.Tensor, tokens: Any) -> torch.Tensor:
+    """w · (−log p) on the tokens of rows with w > 0, |w| · (−log(1 − p)) on those with w < 0, summed, over `tokens`.
+
+    The second is the unlikelihood of Welleck et al. (arXiv 1908.04319), with all that a bad response says as its negative
+    candidates, as FoRAG's baseline has it (arXiv 2406.13779, section 6.3).
+
+    Args:
+        labels_BT: the ids themselves, -100 where no loss is taken.
+        tokens: of the whole step, which `logits_BTV` may be a part of.
+    """
+    import torch
+    from trl.trainer.utils import selective_log_softmax
+
+    targets_BT = labels_BT[:, 1:]
+    mask_BT = targets_BT != -100
+    logprobs_BT = selective_log_softmax(logits_BTV[:, :-1], targets_BT.masked_fill(~mask_BT, 0)).float()
+    unlikely_BT = -torch.log((-torch.expm1(logprobs_BT)).clamp(min=LEAST))
+    losses_BT = torch.where(weights_B[:, None] > 0, -logprobs_BT, unlikely_BT) * weights_B.abs()[:, None]
+    return (losses_BT * mask_BT).sum() / tokens

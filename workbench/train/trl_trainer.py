@@ -1,0 +1,99 @@
+"""What our trainings on TRL's trainers share: no network, one way to set a run up, callbacks that report to a `Journal`."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from workbench.train.journal import Journal
+from workbench.types import WorkbenchError
+
+
+def check_report_to(tracker: str) -> None:
+    """Raise a WorkbenchError for a tracker that is not installed."""
+    if tracker != "none" and importlib.util.find_spec(tracker) is None:
+        raise WorkbenchError(f"report_to is {tracker}, which is not installed: `pip install {tracker}`")
+
+
+def quiet(trainer: Any) -> Any:
+    """A class of trainers that says nothing to the network, and writes no model card."""
+
+    class Quiet(trainer):
+        def _send_telemetry(self) -> None:
+            """Nothing leaves the machine."""
+
+        def create_model_card(self, *args: Any, **kwargs: Any) -> None:
+            """A run's folder says what it holds."""
+
+    return Quiet
+
+
+def trainer_arguments(config: Any, out: Path, *, steps: int, seed: int, updates: int = 1) -> dict[str, Any]:
+    """Arguments of transformers' trainer for `steps` of so many `updates`, by the settings that all configs have.
+
+    `config` has `learning_rate`, `schedule`, `warmup`, `save_every` and `report_to`.
+    """
+    import torch
+
+    on_gpu = torch.cuda.is_available()
+    warm = config.schedule == "constant" and config.warmup > 0
+    return {
+        "output_dir": str(out / "checkpoints"),
+        "max_steps": steps * updates,
+        "learning_rate": config.learning_rate,
+        "lr_scheduler_type": "constant_with_warmup" if warm else config.schedule,
+        "warmup_steps": round(config.warmup * steps * updates),
+        "optim": "adamw_torch",
+        "seed": seed,
+        "use_cpu": not on_gpu,
+        "bf16": on_gpu,
+        "gradient_checkpointing": False,
+        "dataloader_pin_memory": on_gpu,
+        "logging_steps": 1,
+        "save_strategy": "steps",
+        "save_steps": config.save_every * updates,
+        "report_to": config.report_to,
+        "disable_tqdm": True,
+    }
+
+
+def ready(trainer: Any) -> Any:
+    """The trainer without what would print every log to stdout, and with the adapter switched off as its reference.
+
+    For a reference TRL copies a ready-made adapter. Ours starts as the identity, so switching it off gives the same without a
+    second adapter, which a checkpoint would not bring back exactly.
+    """
+    from transformers import PrinterCallback
+
+    trainer.remove_callback(PrinterCallback)
+    if "ref" in getattr(trainer.model, "peft_config", {}):
+        trainer.model.delete_adapter("ref")
+    return trainer
+
+
+def reporting(
+    journal: Journal, update: Callable[[Any, Mapping[str, Any]], None], whole: Callable[[Any], bool] = lambda state: True
+) -> Any:
+    """The callback by which a trainer reports: it tells `update` of each update's logs, stops after a whole step where that was
+    asked for, and has checkpoints declared complete. `whole` tells of the trainer's state whether a step ends with it."""
+    from transformers import TrainerCallback
+
+    class Callback(TrainerCallback):
+        def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            journal.begin()
+
+        def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
+            if logs and "loss" in logs:  # not the log at the end of training
+                update(state, logs)
+
+        def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            if whole(state) and state.global_step < args.max_steps and any(journal.gather([journal.interrupted])):
+                journal.stopped = control.should_save = control.should_training_stop = True
+
+        def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            journal.gather([0])  # every process has written its part
+            journal.saved(Path(args.output_dir) / f"checkpoint-{state.global_step}")
+
+    return Callback()
