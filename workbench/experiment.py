@@ -56,7 +56,10 @@ def train(
 
 def configured(method: Method, bench: Bench, steps: int | None = None, overrides: Sequence[str] = ()) -> Any:
     """The method's config at the bench's scale, with `steps` and then `overrides` applied."""
-    return method.configure(bench.name, [*([] if steps is None else [f"{method.name}.steps={steps}"]), *overrides])
+    config = method.configure(bench.name, overrides)
+    if steps is None:
+        return config
+    return method.configure(bench.name, [f"{method.name}.{method.trainer(config)}.steps={steps}", *overrides])
 
 
 def run_experiment(

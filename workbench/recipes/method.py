@@ -37,6 +37,7 @@ class Method:
         scales: how the method is set at a bench, by the bench's name, where that is not as in the paper.
         unset: config -> what those of its fields stand for that are none until somebody sets them.
         idle: config -> those of its parts that it is not trained by; their settings are refused.
+        trainer: config -> the part that its last stage is trained by, whose `steps` are the run's.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Method:
     scales: Mapping[str, Any] = field(default_factory=dict)
     unset: Callable[[Any], Mapping[str, Any]] = lambda config: {}
     idle: Callable[[Any], Collection[str]] = lambda config: ()
+    trainer: Callable[[Any], str] = lambda config: "grpo"
 
     def configure(self, scale: str | None = None, settings: Sequence[str] = ()) -> Any:
         """The config at a bench's scale, or the paper's, with `settings` ("name.field=value") applied.

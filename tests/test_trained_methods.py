@@ -1,0 +1,103 @@
+"""RLFH and KnowRL, trained for a few steps on the closed world: their stages, what they pay, what their rows hold."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from workbench.bench import Bench, bench
+from workbench.experiment import configured, run_experiment
+from workbench.grade import rescore
+from workbench.recipes import METHODS
+from workbench.recipes.method import scaled
+from workbench.store import iter_feedback
+from workbench.types import Feedback, WorkbenchError
+
+FEW = {"steps": 2, "prompts_per_step": 3, "group_size": 4, "max_new_tokens": 32, "lora_r": 4, "save_every": 1}
+
+
+def few(count: int) -> Bench:
+    """The tiny bench with so many questions of each split."""
+    tiny = bench("tiny")
+    return replace(tiny, questions=lambda *args, **kwargs: tiny.questions(*args, **kwargs)[:count])
+
+
+def trained(name: str, settings: Sequence[str], out: Path, **parts: Any) -> tuple[dict[str, Any], list[Feedback]]:
+    place = few(24)
+    config = scaled(configured(METHODS[name], place, overrides=settings), prompts={"eval_samples": 0}, **parts)
+    summary = run_experiment(METHODS[name], config, place, out, seed=1, threads=2)
+    return summary, list(iter_feedback(out))
+
+
+def weights_moved(out: Path) -> bool:
+    from safetensors.torch import load_file
+
+    adapter = load_file(out / "policy" / "adapter_model.safetensors")
+    return any(weight.abs().max() > 0 for name, weight in adapter.items() if "lora_B" in name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("trainer", ["ppo", "grpo"])
+def test_rlfh_pays_claims_on_their_tokens_and_trains_on_them(trainer: str, tmp_path: Path) -> None:
+    summary, rows = trained("rlfh", [f"rlfh.trainer={trainer}"], tmp_path, **{trainer: FEW})
+    assert summary["status"] == "done" and summary["after"]["greedy"]["factscore"]["value"] is not None
+    assert weights_moved(tmp_path) and len(rows) == 24
+    claimed = [row for row in rows if row.claims]
+    assert claimed and all(row.response.question.kind == "biography" for row in rows)
+    for row in claimed:
+        paid = [token for token, value in enumerate(row.rewards["rlfh"].tokens) if value]
+        assert len(paid) > 1 and len(set(row.response.advantages)) > 1  # more than one number a response
+    again = rescore(claimed[0], {"rlfh": METHODS["rlfh"].reward(METHODS["rlfh"].configure("tiny"))})
+    assert again.rewards["rlfh"] == claimed[0].rewards["rlfh"]
+    columns = json.loads((tmp_path / "metrics.jsonl").read_text().splitlines()[-1])
+    assert columns["claims"] > 0 and {"reward/truth", "reward/info"} <= set(columns)
+
+
+@pytest.mark.slow
+def test_a_poorer_annotator_pays_for_what_is_wrong(tmp_path: Path) -> None:
+    """With all labels turned around every true claim is paid as wrong, in training alone: the evaluation stays exact."""
+    summary, rows = trained("rlfh", ["rlfh.trainer=grpo", "rlfh.flips=1"], tmp_path / "flipped", grpo=FEW)
+    exact, _ = trained("rlfh", ["rlfh.trainer=grpo"], tmp_path / "exact", grpo=FEW)
+    assert summary["before"]["greedy"] == exact["before"]["greedy"]
+    facts = [verdict for row in rows for verdict in row.verdicts if verdict.aspect == "fact" and verdict.label != "vague"]
+    assert facts and all(verdict.by == "world, flipped" for verdict in facts)
+
+
+@pytest.mark.slow
+def test_knowrl_starts_cold_on_its_own_samples_and_then_trains(tmp_path: Path) -> None:
+    cold = {"cold_samples": 2, "cold_questions": 16}
+    summary, rows = trained("knowrl", [], tmp_path, grpo=FEW, cold=cold, sft={"steps": 2, "batch": 2, "lora_r": 4})
+    assert summary["status"] == "done" and weights_moved(tmp_path)
+    stage = tmp_path / "stages" / "cold_start"
+    card = json.loads((stage / "card.json").read_text())
+    assert card["rule"] == "cold_start_knowrl" and card["questions"] == 16 and sum(card["rows"].values()) > 0
+    assert (stage / "policy" / "model.safetensors").exists()
+    assert all(row.response.question.system == METHODS["knowrl"].scales["tiny"].prompts.system for row in rows)
+    parts = {part for row in rows for part in row.rewards["knowrl"].parts}
+    assert parts == {"format", "correct", "fact"}
+    assert any(claim.section == "think" for row in rows for claim in row.claims)
+
+
+def test_what_cannot_work_is_refused_before_anything_is_begun(tmp_path: Path) -> None:
+    for name, settings, message in (
+        ("rlfh", ["rlfh.flips=1.5"], "flips is 1.5: it must lie between 0 and 1"),
+        ("knowrl", ["knowrl.cold_samples=-1"], "cold_samples is -1"),
+        ("knowrl", ["knowrl.grpo.clip_high=0.1"], "clip_high is 0.1"),
+    ):
+        place = few(4)
+        with pytest.raises(WorkbenchError, match=message.replace(".", r"\.")):
+            run_experiment(METHODS[name], configured(METHODS[name], place, overrides=settings), place, tmp_path / "run", seed=1)
+        assert not (tmp_path / "run").exists()
+
+
+def test_the_number_of_steps_is_that_of_the_last_stage() -> None:
+    place = few(4)
+    assert configured(METHODS["rlfh"], place, 7).ppo.steps == 7
+    assert configured(METHODS["rlfh"], place, 7, ["rlfh.trainer=grpo"]).grpo.steps == 7
+    config = configured(METHODS["knowrl"], place, 7)
+    assert (config.grpo.steps, config.sft.steps) == (7, None)
