@@ -65,7 +65,8 @@ def test_a_poorer_annotator_pays_for_what_is_wrong(tmp_path: Path) -> None:
     exact, _ = trained("rlfh", ["rlfh.trainer=grpo"], tmp_path / "exact", grpo=FEW)
     assert summary["before"]["greedy"] == exact["before"]["greedy"]
     facts = [verdict for row in rows for verdict in row.verdicts if verdict.aspect == "fact" and verdict.label != "vague"]
-    assert facts and all(verdict.by == "world, flipped" for verdict in facts)
+    judged = [verdict for verdict in facts if not any("unparsed" in item for item in verdict.evidence)]
+    assert judged and all(verdict.by == "world, flipped" for verdict in judged)
 
 
 @pytest.mark.slow
