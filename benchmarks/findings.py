@@ -2,9 +2,10 @@
 
     python benchmarks/findings.py rlfh --results benchmarks/results/rlfh.json
 
-`benchmarks/findings/METHOD_runs.toml` lists the runs, `METHOD.toml` the question sets and the findings. Runs and answers are
-kept below `--out` and not repeated; a killed call goes on. `--seeds` and `--arms` take some of the runs, `--split validation`
-asks about other people than those of the test split: so settings are chosen.
+`benchmarks/findings/METHOD_runs.toml` lists the runs, `METHOD.toml` the question sets (`sections` says where claims are looked
+for), the policies that a stage of a run has left, and the findings. Runs and answers are kept below `--out` and not repeated; a
+killed call goes on. `--seeds` and `--arms` take some of the runs, `--split validation` asks about other people than those of
+the test split: so settings are chosen.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from workbench.bench import Bench, bench
-from workbench.evaluate import evaluation_grade
+from workbench.evaluate import MEASURED
 from workbench.generate import generate
+from workbench.grade import SAID, assemble
 from workbench.jsonl import write_json
 from workbench.metrics import rows_of
 from workbench.queue import ROOT, Run, queue_runs, train_queue
@@ -35,9 +37,8 @@ def answers(tiny: Bench, policy: str, asked: Mapping[str, Any], folder: Path) ->
     """The policy's greedy answers to a question set, graded; those in the folder, if it has them."""
     if not (folder / "whole").exists():
         questions = tiny.questions(asked["split"], asked.get("kinds"), asked.get("lang", "en"))
-        graded = evaluation_grade(tiny.checks)(
-            generate(tiny.load(policy), questions, max_new_tokens=tiny.longest(questions), greedy=True)
-        )
+        grade = assemble(tiny.checks, MEASURED, {}, frozenset(asked.get("sections", SAID)), where_given=True)
+        graded = grade(generate(tiny.load(policy), questions, max_new_tokens=tiny.longest(questions), greedy=True))
         (folder / "rollouts.jsonl").unlink(missing_ok=True)
         with Store(folder) as store:
             store.append(graded)
@@ -50,8 +51,17 @@ def answered(feedbacks: Sequence[Feedback]) -> list[Answered]:
     return [Answered(row, tiers[row.question_id]) for row in rows_of(feedbacks)]
 
 
+def policies(runs: Sequence[Run], stages: Mapping[str, Mapping[str, str]]) -> list[tuple[str, str, Path]]:
+    """(arm, policy, where its answers are kept) of every run, and of every stage's policy that is asked, too."""
+    found = [(run.entry.name, str(run.folder), run.folder / "answers") for run in runs]
+    for name, of in stages.items():
+        left = [run.folder / "stages" / of["stage"] for run in runs if run.entry.name == of["of"]]
+        found += [(name, str(folder / "policy"), folder / "answers") for folder in left]
+    return found
+
+
 def asked_of(
-    runs: Sequence[Run], sets: Mapping[str, Any], split: str, root: Path
+    runs: Sequence[Run], sets: Mapping[str, Any], stages: Mapping[str, Mapping[str, str]], split: str, root: Path
 ) -> dict[str, dict[str, list[list[Answered]]]]:
     """Arm -> question set -> for each seed, the answers; the arm `START` is the policy that all runs began with."""
     tiny = bench("tiny")
@@ -62,9 +72,10 @@ def asked_of(
         place = tiny.telling(system)
         start = root / "start" / str(policy_hash(tiny.path("sft"))) / f"{name}-{split}"
         found[START][name] = [answered(answers(place, "sft", asked, start))]
-        for run in runs:
-            arm = found.setdefault(run.entry.name, {}).setdefault(name, [])
-            arm.append(answered(answers(place, str(run.folder), asked, run.folder / "answers" / f"{name}-{split}")))
+        for arm, policy, folder in policies(runs, stages):
+            found.setdefault(arm, {}).setdefault(name, []).append(
+                answered(answers(place, policy, asked, folder / f"{name}-{split}"))
+            )
         print(f"asked {name}: {len(found[START][name][0])} questions of each policy", flush=True)
     return found
 
@@ -125,7 +136,8 @@ def main() -> None:
     if ended["failed"] or ended["status"] != "done":
         raise SystemExit("not all runs are done: the same command goes on")
     with use_threads(given.threads):
-        found = asked_of(runs, tomllib.loads(file.read_text())["asked"], given.split, given.out)
+        told = tomllib.loads(file.read_text())
+        found = asked_of(runs, told["asked"], told.get("stage", {}), given.split, given.out)
     checked = check(findings, found)
     show(checked)
     if given.results:

@@ -68,9 +68,9 @@ class KnowRL:
     correct: float = setting(2.0, "paid for a correct answer")
     refusal: float = setting(1.0, "paid for a refusal; -1 is the paper's ablation")
     wrong: float = setting(-1.0, "paid for a wrong answer")
-    facts: Literal["always", "if_wrong"] = setting(
-        "always", "pay for facts in the thinking always, or only where the answer is wrong"
-    )  # the paper; the code
+    facts: Literal["always", "if_wrong", "never"] = setting(
+        "always", "pay for facts in the thinking always, only where the answer is wrong, or never"
+    )  # the paper; the code; an ablation
     length_penalty: bool = setting(
         False, "FActScore's penalty exp(1 - 10/M) on the facts of thoughts of M ≤ 10 claims"
     )  # (code, off)

@@ -19,7 +19,7 @@ def knowrl(
     correct: float = 2.0,
     refusal: float = 1.0,
     wrong: float = -1.0,
-    facts: Literal["always", "if_wrong"] = "always",
+    facts: Literal["always", "if_wrong", "never"] = "always",
     length_penalty: bool = False,
     answer_tag: bool = False,
     no_abstaining: bool = False,
@@ -27,8 +27,8 @@ def knowrl(
     """R = r_format + r_correct + r_fact, paid at the end of the response.
 
     r_format is ±`form` (see `answers.well_formed`). r_fact is the share of the thinking's claims that are supported, hedged or
-    not *(ours)*, and 0 if there are none; with `facts="if_wrong"` *(code)* it is only paid where the answer is wrong. A
-    failed verdict on one of these claims leaves the response unscored in any case.
+    not *(ours)*, and 0 if there are none; with `facts="if_wrong"` *(code)* it is only paid where the answer is wrong, and with
+    "never" nowhere (an ablation). A failed verdict on one of these claims leaves the response unscored in any case.
 
     Args:
         length_penalty: r_fact of M ≤ 10 claims is multiplied by exp(1 − 10/M), as FActScore does *(code)*.
@@ -49,7 +49,7 @@ def knowrl(
             "format": form if well_formed(text, prefill) else -form,
             "correct": wrong if answer_tag and not _answers(prefill + text) else values[outcome],
         }
-        if facts == "always" or outcome == "incorrect":
+        if facts == "always" or (facts == "if_wrong" and outcome == "incorrect"):
             share = _supported([on_claim(verdicts, claim, "fact") for claim in thought], length_penalty)
             parts["fact"] = 0.0 if no_abstaining and is_abstention(thinking(text, prefill)) else share
         events = tuple(Event(name, value) for name, value in parts.items())
