@@ -150,4 +150,4 @@ def test_failures() -> None:
     assert pay(spoilt, KnowRL(facts="if_wrong")) == Reward(None, error=bad)
     assert pay(replace(feedback, verdicts=feedback.verdicts[-1:]), KnowRL(facts="if_wrong")).value == pytest.approx(3.0)
     with pytest.raises(WorkbenchError, match="choose one of always, if_wrong"):
-        reward(KnowRL(facts="never"))  # type: ignore[arg-type]
+        reward(KnowRL(facts="sometimes"))  # type: ignore[arg-type]
