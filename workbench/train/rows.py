@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from workbench.credit.tokens import decode, prefill
 from workbench.generate import prompt_ids
@@ -65,6 +65,13 @@ class Card:
 
 
 Row = TypeVar("Row", Example, Pair)
+
+
+class Asked(Protocol):
+    """A row that answers a question."""
+
+    @property
+    def question(self) -> Question: ...
 
 
 def laid_out(tokenizer: Any, question: Question, text: str) -> tuple[Ids, Ids]:
@@ -132,7 +139,7 @@ def check_pairs(rows: Sequence[Pair]) -> None:
             raise WorkbenchError(f"chosen and rejected of question '{row.question.id}' are the same text: leave the pair out")
 
 
-def within(rows: Sequence[Row], lengths: Sequence[int], max_length: int) -> list[int]:
+def within(rows: Sequence[Asked], lengths: Sequence[int], max_length: int) -> list[int]:
     """Numbers of the rows of at most `max_length` tokens; what is longer is named on stderr, never cut.
 
     Raises:

@@ -1,0 +1,197 @@
+"""Reward models: where segments are read, losses by hand, that they learn, that loaded or resumed they are the same."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.tiny_model import make_policy
+from workbench.train.actor import Actor
+from workbench.train.models import load_trainee
+from workbench.train.reward_model import (
+    Judged,
+    RewardModel,
+    Scorer,
+    Segment,
+    check,
+    check_rows,
+    load_reward_model,
+    losses,
+    train_reward_model,
+)
+from workbench.types import Question, WorkbenchError
+
+CONFIG = RewardModel(steps=30, batch=8, learning_rate=1e-2, critic_learning_rate=1e-2, lora_r=4, lora_alpha=8, save_every=4)
+ASKED = Question("q", "Who?")
+
+
+def judged(*said: tuple[str, float]) -> Judged:
+    """A row whose sentences are the segments."""
+    text, segments = "", []
+    for sentence, target in said:
+        start = len(text) + bool(text)
+        text = f"{text} {sentence}".lstrip()
+        segments.append(Segment(start, len(text), target))
+    return Judged(ASKED, text, tuple(segments))
+
+
+ROWS = [
+    judged((f"Ada is {a}.", float(a == "good")), (f"Bo is {b}.", float(b == "good")))
+    for a in ("good", "bad")
+    for b in ("good", "bad")
+]
+
+
+@pytest.fixture(scope="module")
+def policy(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(make_policy(tmp_path_factory.mktemp("policy")))
+
+
+def scorer_of(policy: str, level: str = "sequence") -> Scorer:
+    import torch
+
+    actor = Actor(load_trainee(policy, lora_r=4, lora_alpha=8, seed=1))
+    torch.manual_seed(0)
+    torch.nn.init.normal_(actor.head.weight)
+    return Scorer(actor, level)
+
+
+def test_a_token_belongs_to_the_segment_of_its_last_character(policy: str) -> None:
+    scorer = scorer_of(policy)
+    read = scorer.read(ROWS[1])
+    spans = [scorer.tokenizer.decode([read.ids[place] for place in places]).strip() for places in read.places]
+    assert spans == ["Ada is good.", "Bo is bad."] and read.targets == [1.0, 0.0]
+    assert (
+        not set(read.places[0]) & set(read.places[1]) and max(read.places[1]) < len(read.ids) - 1
+    )  # the end token is nobody's
+
+
+def test_segments_are_read_in_one_pass_as_they_are_alone(policy: str) -> None:
+    """A causal model: what follows a segment, other rows and their padding change nothing of its value."""
+    import torch
+
+    for level in ("sequence", "token"):
+        scorer = scorer_of(policy, level)
+        scorer.model.eval()
+        both = [scorer.read(row) for row in (ROWS[0], judged(("Somebody quite else is not good at all.", 0.0)))]
+        with torch.no_grad():
+            together = scorer.logits(both)
+            alone = torch.cat([scorer.logits([read]) for read in both])
+            first = scorer.logits([scorer.read(judged(("Ada is good.", 1.0)))])
+        assert torch.allclose(together, alone, atol=1e-5) and torch.allclose(together[:1], first, atol=1e-5)
+        assert len(together) == 3
+
+
+def test_a_token_level_value_is_the_mean_of_its_tokens(policy: str) -> None:
+    import torch
+
+    token, sequence = scorer_of(policy, "token"), scorer_of(policy, "sequence")
+    read = token.read(ROWS[0])
+    by_token = [replace_places(read, [[place]]) for place in read.places[0]]
+    with torch.no_grad():
+        values = torch.cat([token.logits([one]) for one in by_token])
+        assert torch.allclose(token.logits([read])[0], values.mean(), atol=1e-5)
+        assert torch.allclose(sequence.logits([read])[0], values[-1], atol=1e-5)
+
+
+def replace_places(read, places):
+    return read._replace(places=places, targets=[0.0] * len(places))
+
+
+def test_the_losses_by_hand() -> None:
+    """Logits 0 and ln 3: probabilities .5 and .75. −ln .5 − ln .25 for labels 1 and 0; .25² + 0 for .25 and .75."""
+    import torch
+
+    logits = torch.tensor([0.0, 3.0]).log1p().mul(torch.tensor([1.0, 0.0])) + torch.tensor([0.0, 1.0986123])
+    log, hits = losses(logits, [1.0, 0.0], "log")
+    assert log.item() == pytest.approx(0.6931472 + 1.3862944, abs=1e-5) and hits == 0
+    mse, hits = losses(logits, [0.25, 0.75], "mse")
+    assert mse.item() == pytest.approx(0.0625, abs=1e-5) and hits == 2
+
+
+@pytest.mark.parametrize(("level", "loss"), [("sequence", "log"), ("token", "mse")])
+def test_it_learns_its_rows_and_is_the_same_when_loaded(policy: str, level: str, loss: str, tmp_path: Path) -> None:
+    config = replace(CONFIG, level=level, loss=loss, micro_batch=4)
+    assert train_reward_model(config, ROWS, policy, tmp_path, seed=1) == "done"
+    rows = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    assert len(rows) == 30 and rows[-1]["loss"] < 0.5 * rows[0]["loss"] and rows[-1]["accuracy"] == 1.0
+    scores = load_reward_model(tmp_path / "policy", policy).score(ROWS, batch=3)
+    for row, values in zip(ROWS, scores, strict=True):
+        assert [value > 0.5 for value in values] == [segment.target > 0.5 for segment in row.segments]
+    assert all(0 <= value <= 1 for values in scores for value in values)
+
+
+def test_micro_batches_change_nothing(policy: str, tmp_path: Path) -> None:
+    for micro in (None, 2):
+        train_reward_model(replace(CONFIG, steps=3, micro_batch=micro), ROWS, policy, tmp_path / str(micro), seed=1)
+    logs = [[json.loads(line)["loss"] for line in (tmp_path / str(m) / "metrics.jsonl").open()] for m in (None, 2)]
+    assert logs[0] == pytest.approx(logs[1], abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([], "no rows"),
+        ([Judged(ASKED, "Ada.", ())], "or none"),
+        ([Judged(ASKED, "Ada.", (Segment(0, 9),))], "outside its text"),
+        ([Judged(ASKED, "Ada.", (Segment(0, 4, 1.5),))], "not between 0 and 1"),
+        ([Judged(ASKED, "Ada.", (Segment(0, 4, 0.5),))], "use loss=mse"),
+    ],
+)
+def test_rows_that_cannot_be_learnt_from_are_refused(rows: list[Judged], message: str) -> None:
+    with pytest.raises(WorkbenchError, match=message):
+        check_rows(CONFIG, rows)
+
+
+def test_settings_and_folders_that_cannot_work_are_refused(policy: str, tmp_path: Path) -> None:
+    for config, message in (
+        (replace(CONFIG, learning_rate=0.0), "learning_rate is 0"),
+        (replace(CONFIG, micro_batch=3), "micro_batch is 3"),
+        (replace(CONFIG, epochs=1.0), "give one of them"),
+        (replace(CONFIG, loss="hinge"), "loss is 'hinge'"),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(WorkbenchError, match=message):
+            check(config)
+    with pytest.raises(WorkbenchError, match="is no reward model"):
+        load_reward_model(tmp_path, policy)
+    train_reward_model(replace(CONFIG, steps=1), ROWS, policy, tmp_path, seed=1)
+    with pytest.raises(WorkbenchError, match="other rows or steps"):
+        train_reward_model(replace(CONFIG, steps=1), ROWS[:2], policy, tmp_path, seed=1)
+
+
+TRAIN = """
+import sys
+from pathlib import Path
+from tests.test_reward_model import CONFIG, ROWS
+from workbench.threads import use_threads
+from workbench.train.reward_model import train_reward_model
+with use_threads(1):
+    train_reward_model(CONFIG, ROWS, sys.argv[1], Path(sys.argv[2]), seed=1)
+"""
+
+
+@pytest.mark.slow
+def test_a_killed_training_ends_with_the_weights_of_an_uninterrupted_one(policy: str, tmp_path: Path) -> None:
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+
+    def begin(out: Path) -> subprocess.Popen[bytes]:
+        return subprocess.Popen([sys.executable, "-c", TRAIN, policy, str(out)])
+
+    assert begin(whole).wait() == 0
+    process = begin(broken)
+    while not list(broken.glob("checkpoints/checkpoint-8/complete.json")):
+        assert process.poll() is None
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert not (broken / "policy").exists()
+    assert begin(broken).wait() == 0
+    for name in ("adapter_model.safetensors", "head.safetensors"):
+        assert (whole / "policy" / name).read_bytes() == (broken / "policy" / name).read_bytes()
