@@ -24,7 +24,7 @@ from workbench.grade import SAID, assemble
 from workbench.jsonl import write_json
 from workbench.metrics import rows_of
 from workbench.queue import ROOT, Run, queue_runs, train_queue
-from workbench.reproduce import METRICS, START, Answered, Finding, check, load_findings
+from workbench.reproduce import METRICS, START, Answered, Finding, check, compared, load_findings, measured
 from workbench.runs.folder import policy_hash, versions
 from workbench.store import Store, iter_feedback
 from workbench.threads import use_threads
@@ -106,13 +106,7 @@ def show(checked: Sequence[Mapping[str, Any]]) -> None:
     for finding in checked:
         print(f"{finding['id']:4} {finding['result']:8} {finding['statement']}")
         for cell in finding["contrasts"]:
-            tier = f" ({cell['tier']})" if cell["tier"] else ""
-            times = f"{cell['times']:g} × " if cell["times"] != 1 else ""
-            told = (
-                f"{cell['metric']} on {cell['asked']}{tier}: {cell['of']} − {times}{cell['minus']}, at least {cell['least']:g}"
-            )
-            value = f"{cell['value']:+.3f} [{cell['low']:+.3f}, {cell['high']:+.3f}]" if cell.get("value") is not None else "–"
-            print(f"       {told}: {value}")
+            print(f"       {compared(cell)}: {measured(cell)}")
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from workbench.metrics import Row
-from workbench.reproduce import Answered, Contrast, Finding, check, effect, load_findings
+from workbench.reproduce import Answered, Contrast, Finding, check, compared, effect, load_findings, measured
 from workbench.types import WorkbenchError
 
 FILE = """
@@ -88,6 +88,21 @@ def test_several_contrasts_must_all_hold_and_arms_must_be_run() -> None:
     assert check([Finding("a", "", "", (rises, falls))], arms([better], before))[0]["result"] == "fails"
     [found] = check([Finding("b", "", "", (rises, Contrast("factscore", "grpo")))], arms([better], before))
     assert found["result"] == "not run" and found["lacking"] == ["grpo"]
+    assert measured(found["contrasts"][0]) == "–"
+
+
+def test_a_contrast_is_told_in_words() -> None:
+    cell = {
+        "metric": "true_claims",
+        "of": "ppo",
+        "minus": "start",
+        "least": 0.0,
+        "asked": "test",
+        "tier": "known",
+        "times": 0.8,
+    }
+    assert compared(cell) == "true_claims on test (known): ppo − 0.8 × start, at least 0"
+    assert measured({**cell, "value": 0.25, "low": -0.1, "high": 0.6}) == "+0.250 [-0.100, +0.600]"
 
 
 def test_findings_are_read_from_a_file_and_what_is_wrong_is_named(tmp_path: Path) -> None:

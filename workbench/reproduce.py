@@ -209,3 +209,17 @@ def _judged(value: float, low: float, high: float, least: float) -> Judgement:
     if value >= least and low > min(least, 0.0):
         return "holds"
     return "fails" if high < max(least, 0.0) else "unclear"
+
+
+def compared(cell: Mapping[str, Any]) -> str:
+    """What a checked contrast compares, in words."""
+    tier = f" ({cell['tier']})" if cell["tier"] else ""
+    times = f"{cell['times']:g} × " if cell["times"] != 1 else ""
+    return f"{cell['metric']} on {cell['asked']}{tier}: {cell['of']} − {times}{cell['minus']}, at least {cell['least']:g}"
+
+
+def measured(cell: Mapping[str, Any]) -> str:
+    """Its value with the interval; a dash where it has none."""
+    if cell.get("value") is None:
+        return "–"
+    return f"{cell['value']:+.3f} [{cell['low']:+.3f}, {cell['high']:+.3f}]"
