@@ -58,6 +58,13 @@ KNOWN: dict[str, dict[str, How]] = {
         "workbench train truthrl --out runs/knowing --set truthrl.knowledge=true": How(
             f"{SHORT} --set truthrl.probe_samples=1"
         ),
+        "workbench train rlfh --out runs/rlfh": How(
+            "--steps 1 --set rlfh.prompts_per_step=8 --set rlfh.eval_samples=0 --set rlfh.max_new_tokens=24"
+        ),
+        "workbench train knowrl --out runs/knowrl": How(
+            "--steps 1 --set knowrl.prompts_per_step=4 --set knowrl.eval_samples=0 --set knowrl.cold_questions=16 "
+            "--set knowrl.sft.steps=1 --set knowrl.batch=2"
+        ),
         "workbench evaluate runs/ternary --split test": How("--limit 4 --samples 0"),
         "cat > answers.jsonl": AS_IT_IS,
         "cat > passages.jsonl": AS_IT_IS,
