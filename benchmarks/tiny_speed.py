@@ -22,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -108,20 +108,31 @@ class EveryOther(TRLAdapter):
 
     def reward(self, completion_ids: list[list[int]], number: list[int], trainer_state: Any, **_: Any) -> list[float | None]:
         start = time.perf_counter()
-        graded = trainer_state.global_step % 2 == 0  # it counts the steps that are done
-        paid = super().reward(completion_ids, number, trainer_state) if graded else [0.0] * len(number)
+        self.graded = trainer_state.global_step % 2 == 0  # it counts the steps that are done
+        paid = super().reward(completion_ids, number, trainer_state) if self.graded else [0.0] * len(number)
         self.paying.append(time.perf_counter() - start)
         return paid
 
+    def credited(self, batch: dict[str, Any], accelerator: Any) -> dict[str, Any]:
+        return super().credited(batch, accelerator) if self.graded else batch
+
+    def saw(self, batch: Mapping[str, Any], logprobs_BT: Any = None) -> None:
+        if self.graded:
+            super().saw(batch, logprobs_BT)
+
+    def reports(self, state: Any) -> bool:
+        """Whether the step that has just ended is recorded."""
+        return bool(state.global_step % 2)
+
     def callback(self) -> Any:
-        begun = self.begun
+        begun, reports = self.begun, self.reports
 
         class Timed(type(super().callback())):  # type: ignore[misc]
             def on_step_begin(self, *_: Any, **__: Any) -> None:
                 begun.append(time.perf_counter())
 
             def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
-                if state.global_step % 2:
+                if reports(state):
                     super().on_log(args, state, control, logs)
 
         return Timed()

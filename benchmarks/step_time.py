@@ -1,0 +1,179 @@
+"""What token-level credit costs: a training step beside one of plain TRL, of other granularity, and by PPO.
+
+    python benchmarks/step_time.py --results benchmarks/results/step_time.json
+
+RLFH's biographies on the tiny bench at a learning rate of 0, so that all steps answer alike. `claims` is GRPO with
+returns-to-go: every other step is read for claims, judged, paid on tokens and recorded, the steps between are paid a constant
+and recorded nowhere, which is TRL's own work. `granularity` pays every other step at statements, the others at the paragraph's
+end. `ppo` is a step of PPO beside one of GRPO with as many rollouts, in turns. `memory` is what the process holds over 200
+steps.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from tiny_speed import WARM, EveryOther, compared, in_turns
+
+from workbench.bench import bench
+from workbench.jsonl import iter_rows, write_json
+from workbench.recipes import METHODS
+from workbench.recipes.method import scaled, training_questions
+from workbench.runs.folder import versions
+from workbench.threads import DEFAULT_THREADS, use_threads
+from workbench.train.grpo import GRPO, make_trainer, train_grpo
+from workbench.train.models import load_trainee
+from workbench.train.ppo import PPO, train_ppo
+from workbench.train.record import Record
+from workbench.train.trl_adapter import TRLAdapter
+from workbench.types import Feedback, Grade, Response
+
+RLFH = METHODS["rlfh"]
+STILL: dict[str, Any] = {"learning_rate": 0.0, "prompts_per_step": 16, "group_size": 8, "max_new_tokens": 64}
+MB = 2**20
+
+
+def config_of(**changes: Any) -> Any:
+    return scaled(RLFH.configure("tiny", ["rlfh.trainer=grpo"]), **changes)
+
+
+def settings(config: Any, steps: int) -> GRPO:
+    return replace(config.grpo, **STILL, steps=steps, save_every=10 * steps)
+
+
+def steps(grade: Grade, count: int, adapter_of: Callable[..., Any]) -> tuple[list[float], Any]:
+    """The seconds of `count` steps, after `WARM` that do not count, and the adapter that saw them."""
+    config = config_of()
+    grpo = settings(config, WARM + count + 1)
+    tiny = bench("tiny")
+    questions = training_questions(config.prompts, tiny, answered=False)
+    trainee = load_trainee(tiny.path("sft"), lora_r=grpo.lora_r, lora_alpha=grpo.lora_alpha, seed=0)
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder)
+        with Record(out, RLFH.name, grade, steps=grpo.steps, done=0, max_failed=0.2) as record:
+            adapter = adapter_of(grpo, record, questions, trainee)
+            make_trainer(grpo, trainee, adapter, out=out, seed=0).train()
+    seconds = [after - before for before, after in zip(adapter.begun, adapter.begun[1:], strict=False)]
+    return seconds[WARM : WARM + count], adapter
+
+
+class Timed(EveryOther):
+    """Notes when each step began, and grades them all."""
+
+    def reward(self, completion_ids: list[list[int]], number: list[int], trainer_state: Any, **_: Any) -> list[float | None]:
+        self.graded = True
+        return TRLAdapter.reward(self, completion_ids, number, trainer_state)
+
+    def reports(self, state: Any) -> bool:
+        return True
+
+
+def claims(rounds: int) -> dict[str, Any]:
+    grade = RLFH.grader(config_of(), bench("tiny").checks)
+
+    def adapter_of(grpo: GRPO, record: Record, questions: Any, trainee: Any) -> EveryOther:
+        return EveryOther(record, questions, trainee.tokenizer, grpo.group_size, grpo.advantages)
+
+    seconds, _ = steps(grade, 2 * rounds, adapter_of)
+    return alternated(seconds, ("claims_s", "constant_s"))
+
+
+def granularity(rounds: int) -> dict[str, Any]:
+    checks, calls = bench("tiny").checks, iter(range(10**6))
+    by_statement, by_paragraph = (RLFH.grader(config_of(granularity=name), checks) for name in ("statement", "paragraph"))
+
+    def grade(responses: Sequence[Response]) -> list[Feedback]:
+        return (by_paragraph if next(calls) % 2 else by_statement)(responses)
+
+    def adapter_of(grpo: GRPO, record: Record, questions: Any, trainee: Any) -> Timed:
+        return Timed(record, questions, trainee.tokenizer, grpo.group_size, grpo.advantages)
+
+    seconds, _ = steps(grade, 2 * rounds, adapter_of)
+    return alternated(seconds, ("statement_s", "paragraph_s"))
+
+
+def alternated(seconds: Sequence[float], names: tuple[str, str]) -> dict[str, Any]:
+    """Medians of the even and of the odd steps, and of their ratio, pair by pair."""
+    first, second = seconds[::2], seconds[1::2]
+    ratios = [one / other for one, other in zip(first, second, strict=True)]
+    return {
+        names[0]: median(first),
+        names[1]: median(second),
+        "ratio": median(ratios),
+        "ratio_from_to": [min(ratios), max(ratios)],
+    }
+
+
+def ppo(rounds: int, each: int = 5) -> dict[str, Any]:
+    tiny, config = bench("tiny"), config_of()
+    grade, questions = RLFH.grader(config, tiny.checks), training_questions(config.prompts, tiny, answered=False)
+    grpo = settings(config, each + 1)
+    by_ppo: PPO = replace(
+        config.ppo, **{**STILL, "learning_rate": 1e-12}, critic_learning_rate=1e-12, steps=each + 1, save_every=10 * each
+    )
+
+    def run(train: Callable[..., Any], how: Any) -> float:
+        with tempfile.TemporaryDirectory() as folder:
+            train(how, questions, grade, tiny.path("sft"), Path(folder), method=RLFH.name, seed=0)
+            return median(row["seconds"] for row in list(iter_rows(Path(folder) / "metrics.jsonl"))[1:])
+
+    small = replace(grpo, learning_rate=1e-12)
+    ways = {"ppo_s": lambda: run(train_ppo, by_ppo), "grpo_s": lambda: run(train_grpo, small)}
+    return compared(in_turns(ways, rounds, warm=0), digits=3)
+
+
+def memory(rounds: int, count: int = 200, every: int = 20) -> dict[str, Any]:
+    """Megabytes that the process holds, every 20 steps."""
+    held: list[float] = []
+    inner = RLFH.grader(config_of(), bench("tiny").checks)
+    calls = iter(range(10**6))
+
+    def grade(responses: Sequence[Response]) -> list[Feedback]:
+        if next(calls) % every == 0:
+            held.append(resident())
+        return inner(responses)
+
+    tiny, config = bench("tiny"), config_of()
+    questions = training_questions(config.prompts, tiny, answered=False)
+    small = replace(settings(config, count), prompts_per_step=4, learning_rate=1e-12, save_every=count)
+    with tempfile.TemporaryDirectory() as folder:
+        train_grpo(small, questions, grade, tiny.path("sft"), Path(folder), method=RLFH.name, seed=0)
+    return {"steps": count, "every": every, "mb": held, "last_to_third": round(held[-1] / held[2], 3)}
+
+
+def resident() -> float:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return round(pages * os.sysconf("SC_PAGE_SIZE") / MB, 1)
+
+
+PARTS: dict[str, Callable[[int], dict[str, Any]]] = {"claims": claims, "granularity": granularity, "ppo": ppo, "memory": memory}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--threads", type=int, default=DEFAULT_THREADS)
+    parser.add_argument("--results", type=Path)
+    given = parser.parse_args()
+    about = {"date": date.today().isoformat(), "cores": os.cpu_count(), "threads": given.threads, "rounds": given.rounds}
+    results = json.loads(given.results.read_text()) if given.results and given.results.exists() else {}
+    with use_threads(given.threads):
+        for name in given.parts:
+            results[name] = {**about, "versions": versions(), **PARTS[name](given.rounds if name != "ppo" else 3)}
+            print(json.dumps({name: {k: v for k, v in results[name].items() if k != "versions"}}), flush=True)
+            if given.results:
+                write_json(given.results, results)
+
+
+if __name__ == "__main__":
+    main()
