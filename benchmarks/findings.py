@@ -11,6 +11,8 @@ the test split: so settings are chosen.
 from __future__ import annotations
 
 import argparse
+import hashlib
+import json
 import tomllib
 from collections.abc import Mapping, Sequence
 from datetime import date
@@ -22,33 +24,28 @@ from workbench.evaluate import MEASURED
 from workbench.generate import generate
 from workbench.grade import SAID, assemble
 from workbench.jsonl import write_json
-from workbench.metrics import rows_of
 from workbench.queue import ROOT, Run, queue_runs, train_queue
-from workbench.reproduce import METRICS, START, Answered, Finding, check, compared, load_findings, measured
+from workbench.reproduce import METRICS, START, Answered, Finding, answered, check, compared, load_findings, measured
 from workbench.runs.folder import policy_hash, versions
 from workbench.store import Store, iter_feedback
 from workbench.threads import use_threads
-from workbench.types import Feedback
 
 FILES = Path(__file__).resolve().parent / "findings"
 
 
-def answers(tiny: Bench, policy: str, asked: Mapping[str, Any], folder: Path) -> list[Feedback]:
-    """The policy's greedy answers to a question set, graded; those in the folder, if it has them."""
+def answers(tiny: Bench, policy: str, asked: Mapping[str, Any], system: str | None, folder: Path) -> list[Answered]:
+    """The policy's greedy answers to a question set, graded; those below the folder, if it has them."""
+    digest = hashlib.sha256(json.dumps([asked, system], sort_keys=True).encode()).hexdigest()[:12]
+    folder, place = folder / digest, tiny.telling(system)
     if not (folder / "whole").exists():
-        questions = tiny.questions(asked["split"], asked.get("kinds"), asked.get("lang", "en"))
+        questions = place.questions(asked["split"], asked.get("kinds"), asked.get("lang", "en"))
         grade = assemble(tiny.checks, MEASURED, {}, frozenset(asked.get("sections", SAID)), where_given=True)
         graded = grade(generate(tiny.load(policy), questions, max_new_tokens=tiny.longest(questions), greedy=True))
         (folder / "rollouts.jsonl").unlink(missing_ok=True)
         with Store(folder) as store:
             store.append(graded)
         (folder / "whole").touch()
-    return list(iter_feedback(folder))
-
-
-def answered(feedbacks: Sequence[Feedback]) -> list[Answered]:
-    tiers = {feedback.response.question.id: str(feedback.response.question.meta.get("tier", "")) for feedback in feedbacks}
-    return [Answered(row, tiers[row.question_id]) for row in rows_of(feedbacks)]
+    return [answered(feedback, asked.get("sections", ())) for feedback in iter_feedback(folder)]
 
 
 def policies(runs: Sequence[Run], stages: Mapping[str, Mapping[str, str]]) -> list[tuple[str, str, Path]]:
@@ -66,16 +63,13 @@ def asked_of(
     """Arm -> question set -> for each seed, the answers; the arm `START` is the policy that all runs began with."""
     tiny = bench("tiny")
     found: dict[str, dict[str, list[list[Answered]]]] = {START: {}}
-    system = runs[0].config.prompts.system
+    [system] = {run.config.prompts.system for run in runs}  # or the start would be no start of theirs
+    start = root / "start" / str(policy_hash(tiny.path("sft")))
     for name, asked in sets.items():
         asked = {**asked, "split": split}
-        place = tiny.telling(system)
-        start = root / "start" / str(policy_hash(tiny.path("sft"))) / f"{name}-{split}"
-        found[START][name] = [answered(answers(place, "sft", asked, start))]
+        found[START][name] = [answers(tiny, "sft", asked, system, start)]
         for arm, policy, folder in policies(runs, stages):
-            found.setdefault(arm, {}).setdefault(name, []).append(
-                answered(answers(place, policy, asked, folder / f"{name}-{split}"))
-            )
+            found.setdefault(arm, {}).setdefault(name, []).append(answers(tiny, policy, asked, system, folder))
         print(f"asked {name}: {len(found[START][name][0])} questions of each policy", flush=True)
     return found
 
@@ -126,6 +120,9 @@ def main() -> None:
         for run in queue_runs(FILES / f"{given.method}_runs.toml", given.out)
         if run.entry.seed in (given.seeds or [run.entry.seed]) and run.entry.name in (given.arms or [run.entry.name])
     ]
+    seeds = {arm: [run.entry.seed for run in runs if run.entry.name == arm] for arm in {run.entry.name for run in runs}}
+    if len({tuple(own) for own in seeds.values()}) != 1:
+        raise SystemExit(f"contrasts pair runs by seed, and the arms have different ones: {seeds}")
     ended = train_queue(runs, given.out)
     if ended["failed"] or ended["status"] != "done":
         raise SystemExit("not all runs are done: the same command goes on")

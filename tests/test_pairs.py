@@ -88,6 +88,16 @@ def test_what_is_unknown_can_be_told_from_elsewhere() -> None:
     assert [row.text for row in rows] == ["I don't know."]
 
 
+def test_failed_samples_leave_open_what_is_out_of_knowledge() -> None:
+    """One wrong, one failed: the failed one may have been right. With a right one beside them it is settled."""
+    wrong, right = sample(BO, 0, "Oslo.", "incorrect"), sample(BO, 1, "Rome.", "correct")
+    failed = sample(BO, 2, "Bern.", "failed")
+    for rule in (pairs.r_tuning, pairs.rft, pairs.truthrl_pairs):
+        rows, card = rule([wrong, failed])
+        assert rows == [] and card.dropped_questions == {"unsettled: a sample failed": 1}
+        assert rule([wrong, failed, right])[0]
+
+
 def test_rft_keeps_right_traces_and_out_of_knowledge_abstentions() -> None:
     rows, card = pairs.rft([*KNOWN, *UNKNOWN])
     assert rows == [Example(ADA, " Oslo.", 1.0, "ada/0"), Example(BO, " I am not sure.", 1.0, "bo/1")]

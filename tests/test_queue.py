@@ -151,6 +151,13 @@ def test_quick_runs_are_short_and_others(tmp_path: Path) -> None:
     file = write(tmp_path / "q.toml", table(method="truthrl", steps=30, set=["truthrl.grpo.steps=40"]))
     [whole], [quick] = queue_runs(file), queue_runs(file, quick=True)
     assert (whole.steps, quick.steps, quick.config.prompts.eval_samples) == (40, 2, 0) and whole.hash != quick.hash
+    file = write(tmp_path / "k.toml", table(method="knowrl", set=["knowrl.sft.epochs=2"]))  # a stage before has its own length
+    [quick] = queue_runs(file, quick=True)
+    assert (quick.steps, quick.config.sft.steps, quick.config.sft.epochs) == (2, None, 2)
+
+
+def test_how_many_steps_a_run_has_is_known_behind_a_probe_too(tmp_path: Path) -> None:
+    assert run_of("truthrl", settings=["truthrl.knowledge=true", "truthrl.steps=9"], root=tmp_path).steps == 9
 
 
 @pytest.fixture

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from workbench.metrics import Row
-from workbench.reproduce import Answered, Contrast, Finding, check, compared, effect, load_findings, measured
-from workbench.types import WorkbenchError
+from workbench.reproduce import (
+    METRICS,
+    Answered,
+    Contrast,
+    Finding,
+    answered,
+    check,
+    compared,
+    effect,
+    load_findings,
+    measured,
+)
+from workbench.types import Claim, Feedback, Question, Response, Verdict, WorkbenchError
 
 FILE = """
 [[run]]
@@ -79,6 +91,29 @@ def test_a_margin_below_zero_asks_that_little_is_lost() -> None:
         "value": pytest.approx(-0.2), "low": 0, "high": 0, "mean_of": 0.8, "mean_minus": 1.0, "n": 40, "seeds": 1,
         "result": "fails",
     }  # fmt: skip
+
+
+def test_near_a_margin_nothing_is_decided() -> None:
+    """A loss of 4 points in a hundred questions neither keeps a margin of 5 for sure nor breaks it."""
+    same = [Answered(Row("r", str(n), "no_claims", outcome="correct")) for n in range(100)]
+    fewer = [Answered(Row("r", str(n), "no_claims", outcome="correct" if n >= 4 else "uncertain")) for n in range(100)]
+    found = effect(Contrast("accuracy", "ppo", least=-0.05), arms([fewer], same))
+    assert found["low"] < -0.05 < found["value"] < found["high"] <= 0 and found["result"] == "unclear"
+
+
+def test_the_thinking_of_a_refusal_counts_where_thoughts_are_asked_for() -> None:
+    text = "<think>Ada is a farmer. Bo is a baker.</think><answer>I do not know.</answer>"
+    claims = (*(Claim(n, "…", "think", 0, (7, 22), 22, 1.0) for n in range(2)), Claim(2, "…", "answer", 1))
+    facts = [Verdict(f"claim:{n}", "fact", label) for n, label in enumerate(("wrong", "correct", "correct"))]
+    verdicts = (*facts, Verdict("claim:1", "subject", "other"), Verdict("outcome", "answer", "uncertain"))
+    question = Question("q", "?", ("Rome",), meta={"tier": "half"})
+    feedback = Feedback(Response("r", question, text), ((0, 37), (51, 66)), claims, verdicts)
+    plain, thought = answered(feedback), answered(feedback, ["think"])
+    assert (plain.row.state, plain.row.labels) == ("abstained", ())
+    assert (thought.tier, thought.row.labels, thought.row.off_subject) == ("half", ("wrong", "correct"), (False, True))
+    assert METRICS["true_claims"](thought.row) == (0.0, 1.0)  # the true one is about somebody else
+    failed = replace(feedback, verdicts=verdicts[1:])
+    assert answered(failed, ["think"]).row.state == "failed" and METRICS["claims"](answered(failed, ["think"]).row) is None
 
 
 def test_several_contrasts_must_all_hold_and_arms_must_be_run() -> None:

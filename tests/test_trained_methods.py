@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from workbench.bench import Bench, bench
+from workbench.checks import rule_checks
+from workbench.evaluate import told
 from workbench.experiment import configured, run_experiment
 from workbench.grade import rescore
 from workbench.recipes import METHODS
@@ -78,6 +80,7 @@ def test_knowrl_starts_cold_on_its_own_samples_and_then_trains(tmp_path: Path) -
     card = json.loads((stage / "card.json").read_text())
     assert card["rule"] == "cold_start_knowrl" and card["questions"] == 16 and sum(card["rows"].values()) > 0
     assert (stage / "policy" / "model.safetensors").exists()
+    assert told(str(stage / "policy")) == told(str(tmp_path / "policy")) == METHODS["knowrl"].scales["tiny"].prompts.system
     assert all(row.response.question.system == METHODS["knowrl"].scales["tiny"].prompts.system for row in rows)
     parts = {part for row in rows for part in row.rewards["knowrl"].parts}
     assert parts == {"format", "correct", "fact"}
@@ -87,6 +90,7 @@ def test_knowrl_starts_cold_on_its_own_samples_and_then_trains(tmp_path: Path) -
 def test_what_cannot_work_is_refused_before_anything_is_begun(tmp_path: Path) -> None:
     for name, settings, message in (
         ("rlfh", ["rlfh.flips=1.5"], "flips is 1.5: it must lie between 0 and 1"),
+        ("rlfh", ["rlfh.flips=0.5", "rlfh.mode=single_pass"], "set rlfh.mode=pipeline"),
         ("knowrl", ["knowrl.cold_samples=-1"], "cold_samples is -1"),
         ("knowrl", ["knowrl.grpo.clip_high=0.1"], "clip_high is 0.1"),
     ):
@@ -94,6 +98,20 @@ def test_what_cannot_work_is_refused_before_anything_is_begun(tmp_path: Path) ->
         with pytest.raises(WorkbenchError, match=message.replace(".", r"\.")):
             run_experiment(METHODS[name], configured(METHODS[name], place, overrides=settings), place, tmp_path / "run", seed=1)
         assert not (tmp_path / "run").exists()
+
+
+def test_a_judge_without_facts_is_named_before_its_labels_are_flipped(tmp_path: Path) -> None:
+    place = replace(few(4), judge=rule_checks)
+    with pytest.raises(WorkbenchError, match="no check fact"):
+        run_experiment(
+            METHODS["rlfh"], configured(METHODS["rlfh"], place, overrides=["rlfh.flips=0.3"]), place, tmp_path, seed=1
+        )
+
+
+def test_what_a_left_out_cold_start_would_use_is_refused() -> None:
+    for setting in ("knowrl.cold_questions=7", "knowrl.cold.cold_questions=7", "knowrl.sft.batch=2"):
+        with pytest.raises(WorkbenchError, match="knowrl does not use"):
+            METHODS["knowrl"].configure("tiny", ["knowrl.cold_samples=0", setting])
 
 
 def test_the_number_of_steps_is_that_of_the_last_stage() -> None:

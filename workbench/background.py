@@ -73,7 +73,7 @@ def start(function: Callable[..., Any], job: Mapping[str, Any], log: Path) -> Ba
         begin = file.tell()
         # A group of its own: Ctrl-C in a terminal reaches this process alone, which says what becomes of the other.
         process = subprocess.Popen(
-            [sys.executable, "-c", code],
+            [sys.executable, "-P", "-c", code],  # -P: nothing of the working directory is imported
             stdin=subprocess.PIPE,
             stdout=file,
             stderr=file,

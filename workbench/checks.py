@@ -64,12 +64,12 @@ def judge_checks(
     search: Search | None = None,
     mode: Literal["pipeline", "single_pass"] = "pipeline",
     k: int = 5,
-    require_box: bool | None = False,
+    require_box: bool | None = None,
 ) -> Checks:
     r"""A language model as a judge, with `search` for the evidence of questions that bring no passages.
 
     With `mode="single_pass"` claims are read and labelled in one call for each response, without passages. `require_box` takes
-    for an answer only what stands in `\boxed{}`; None does so where the question's system prompt names that, as those of the
+    for an answer only what stands in `\boxed{}`; by default where the question's system prompt names that, as those of the
     benches "small" and "paper" do.
     """
     verify = {

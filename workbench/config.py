@@ -79,7 +79,9 @@ def override(config: Config, name: str, settings: Sequence[str]) -> Config:
 def home(config: Any, path: str) -> set[str]:
     """The parts of a config that a setting is of, with the part's name or without; none where it is the config's own."""
     inner, head = parts(config), path.partition(".")[0]
-    return {head} if head in inner else {part for part, value in inner.items() if head in _names(value)}
+    if head in inner or head in _names(config):
+        return {head} & set(inner)
+    return {part for part, value in inner.items() if head in _names(value)}
 
 
 def _set(config: Any, path: str, text: str, where: str, name: str) -> Any:

@@ -61,7 +61,7 @@ def evaluate_policy(
         WorkbenchError: unknown policy, bench or split, or no question is left.
     """
     chosen = bench_of(bench, questions=questions) if isinstance(bench, str) else bench
-    chosen = chosen.telling(told(policy))
+    chosen = chosen.telling(told(chosen.path(policy)))
     pool = chosen.questions(split, kinds or None, lang)
     selected = select(pool if kinds else [question for question in pool if question.answers], limit, seed)
     if not selected:
@@ -75,10 +75,15 @@ def evaluate_policy(
 
 
 def told(policy: str) -> str | None:
-    """What a run's policy was told before each question; None where that is what its bench tells it."""
-    config = (read_json(Path(policy) / "config.json") or {}).get("config")
-    prompts = config.get("prompts") if isinstance(config, Mapping) else None
-    return prompts.get("system") if isinstance(prompts, Mapping) else None
+    """What a run's policy, or one that a stage of it has left, was told before each question; None where that is what its bench
+    tells it."""
+    folder = Path(policy)
+    for place in (folder, *list(folder.parents)[:3]):  # the run, its policy/, that of one of its stages/
+        config = (read_json(place / "config.json") or {}).get("config")
+        if isinstance(config, Mapping):
+            prompts = config.get("prompts")
+            return prompts.get("system") if isinstance(prompts, Mapping) else None
+    return None
 
 
 def evaluation_grade(checks: Checks) -> Grade:

@@ -71,7 +71,7 @@ def probe_policy(
     chosen = bench_of(bench, questions=questions) if isinstance(bench, str) else bench
     name = policy or chosen.policy
     check_policy(name, chosen.path(name))
-    chosen = chosen.telling(told(name))
+    chosen = chosen.telling(told(chosen.path(name)))
     selected = select(_questions(chosen, split, kinds, lang), limit, seed)
     how = Sampling(chosen.longest(selected), samples=k, temperature=temperature, top_p=top_p, seed=seed)
     check_values(how)

@@ -7,13 +7,13 @@ answer to the same questions; "start" is the policy before training. Intervals a
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from workbench.metrics import Row
-from workbench.types import WorkbenchError
+from workbench.metrics import Row, rows_of
+from workbench.types import Feedback, WorkbenchError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -54,6 +54,24 @@ class Answered:
 
     row: Row
     tier: str = ""
+
+
+def answered(feedback: Feedback, sections: Collection[str] = ()) -> Answered:
+    """A graded response for the metrics; with `sections` only as far as their claims go, whatever the answer came to: the
+    thinking before a refusal counts as any other."""
+    tier = str(feedback.response.question.meta.get("tier", ""))
+    [row] = rows_of([feedback])
+    if not sections:
+        return Answered(row, tier)
+    claims = [claim for claim in feedback.claims if claim.section in sections]
+    facts = {verdict.target: verdict for verdict in feedback.verdicts if verdict.aspect == "fact"}
+    others = {verdict.target for verdict in feedback.verdicts if (verdict.aspect, verdict.label) == ("subject", "other")}
+    judged = [facts.get(f"claim:{claim.id}") for claim in claims]
+    if feedback.error or any(verdict is None or verdict.label is None for verdict in judged):
+        return Answered(replace(row, state="failed", labels=(), off_subject=()), tier)
+    labels = tuple(str(verdict.label) for verdict in judged if verdict)
+    off = tuple(f"claim:{claim.id}" in others for claim in claims)
+    return Answered(replace(row, state="scored" if labels else "no_claims", labels=labels, off_subject=off), tier)
 
 
 Answers = Mapping[str, Mapping[str, Sequence[Sequence[Answered]]]]  # arm -> question set -> for each seed, its answers
@@ -132,8 +150,8 @@ def check(findings: Iterable[Finding], answers: Answers, *, seed: int = 0, resam
     """Each finding with what came of it: its contrasts' `{value, low, high, of, minus, n, seeds}` and a `result`.
 
     A contrast holds where its value is at least `least` and the 95 % interval lies above 0, or above a `least` that is below
-    0; it fails where the interval lies below `least`, or below 0; it is unclear otherwise. A finding holds if all of its
-    contrasts do, and fails if one does. One whose arms were not run is "not run".
+    0; it fails where the interval lies below `least`; it is unclear otherwise. A finding holds if all of its contrasts do, and
+    fails if one does. One whose arms were not run is "not run".
     """
     return [_checked(finding, answers, seed, resamples) for finding in findings]
 
@@ -208,7 +226,7 @@ def _differences(sums_2ASQ: np.ndarray, times: float, seed: int, resamples: int)
 def _judged(value: float, low: float, high: float, least: float) -> Judgement:
     if value >= least and low > min(least, 0.0):
         return "holds"
-    return "fails" if high < max(least, 0.0) else "unclear"
+    return "fails" if high < least else "unclear"
 
 
 def compared(cell: Mapping[str, Any]) -> str:

@@ -29,7 +29,7 @@ def complete(
     """
     job = {"folder": folder, "base": base, "threads": threads, "prompts": prompts, "stop_ids": list(stop_ids)}
     done = subprocess.run(
-        [sys.executable, "-c", CODE],
+        [sys.executable, "-P", "-c", CODE],
         input=json.dumps({**job, "sampling": asdict(how)}),
         env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         stdout=subprocess.PIPE,

@@ -146,5 +146,7 @@ def _named(entry: Entry, root: Path, open_bench: Open, quick: bool) -> Run:
 
 def shortened(entry: Entry) -> Entry:
     """The same run with few steps, after whatever its settings say of them."""
-    last = (f"{entry.method}.steps={QUICK_STEPS}", f"{entry.method}.eval_samples=0")
+    chosen = method(entry.method)
+    trainer = chosen.trainer(chosen.configure(entry.bench, entry.settings))
+    last = (f"{entry.method}.{trainer}.steps={QUICK_STEPS}", f"{entry.method}.eval_samples=0")
     return replace(entry, steps=None, settings=(*entry.settings, *last))

@@ -46,9 +46,12 @@ def train_queue(runs: Sequence[Run], root: Path | str) -> dict[str, Any]:
             else:
                 _say(f"{place}: {_train(run, place, stopping)}")
     result = status_of(once)
-    failed = [row for row in result["runs"] if row["status"] in ("failed", "running")]
+    # Where nobody stopped the queue, whatever is not done did not get there: it failed, is another's, or was interrupted alone.
+    left = ("failed", "running") if stopping.asked else ("failed", "running", "interrupted", "waiting")
+    failed = [row for row in result["runs"] if row["status"] in left]
+    told = {"running": "in use by another process", "interrupted": "interrupted", "waiting": "not begun", "failed": "failed"}
     for row in failed:
-        _say(f"not done: {row['hash']} {row['name']}".rstrip() + f": {row['error'] or 'in use by another process'}")
+        _say(f"not done: {row['hash']} {row['name']}".rstrip() + f": {row['error'] or told[row['status']]}")
     return {"status": "interrupted" if stopping.asked else "done", "failed": len(failed), **result}
 
 

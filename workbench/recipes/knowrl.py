@@ -27,7 +27,7 @@ from workbench.train.grpo import GRPO, grpo_stage
 from workbench.train.pairs import cold_start_knowrl
 from workbench.train.rows import Card, Example
 from workbench.train.sft import SFT, sft_stage
-from workbench.train.stage import Job, Stage
+from workbench.train.stage import Job, Stage, order
 from workbench.types import RewardFn
 from workbench.world.schema import THINK
 
@@ -104,9 +104,14 @@ def stages(config: KnowRL, bench: Bench) -> Sequence[Stage]:
         return [grpo]
 
     def rows(job: Job) -> tuple[Sequence[Example], Card]:
-        how = Sampling(config.grpo.max_new_tokens, samples=config.cold.cold_samples, seed=job.seed)
-        asked = questions[: config.cold.cold_questions]
-        return cold_start_knowrl(collect(job.start, asked, grade, job.out / SAMPLES, how, method=METHOD.name))
+        count = min(config.cold.cold_questions, len(questions))
+        asked = [questions[number] for number in order(len(questions), count, job.seed)]
+        how = Sampling(
+            config.grpo.max_new_tokens, samples=config.cold.cold_samples, temperature=config.grpo.temperature,
+            top_p=config.grpo.top_p, seed=job.seed,
+        )  # fmt: skip
+        found = collect(job.start, asked, grade, job.out / SAMPLES, how, method=METHOD.name, max_failed=config.grpo.max_failed)
+        return cold_start_knowrl(found)
 
     return [sft_stage(config.sft, rows, merged=True, name="cold_start"), grpo]
 
@@ -129,5 +134,5 @@ TINY = scaled(
 )  # fmt: skip
 METHOD = Method(
     "knowrl", "KnowRL", KnowRL, reward, checks, lambda config: THOUGHT, stages, PARTS, {"tiny": TINY},
-    idle=lambda config: () if config.cold.cold_samples else {"sft"},
+    idle=lambda config: () if config.cold.cold_samples else {"sft", "cold.cold_questions"},
 )  # fmt: skip

@@ -36,7 +36,7 @@ class Method:
         parts: the parts of the reward -> what each is called and what it means, for whoever looks at one.
         scales: how the method is set at a bench, by the bench's name, where that is not as in the paper.
         unset: config -> what those of its fields stand for that are none until somebody sets them.
-        idle: config -> those of its parts that it is not trained by; their settings are refused.
+        idle: config -> those of its parts, or "part.field", that it is not trained by; to set them is refused.
         trainer: config -> the part that its last stage is trained by, whose `steps` are the run's.
     """
 
@@ -61,8 +61,9 @@ class Method:
         """
         config = override(self.scales.get(scale or "", self.config()), self.name, settings)
         for one in settings:
-            homes = home(config, one.partition("=")[0].strip().partition(".")[2])
-            if homes and homes <= set(self.idle(config)):
+            path = one.partition("=")[0].strip().partition(".")[2]
+            homes, idle = home(config, path), set(self.idle(config))
+            if homes and all(part in idle or f"{part}.{path.rpartition('.')[2]}" in idle for part in homes):
                 raise WorkbenchError(
                     f"--set {one}: with the other settings {self.name} does not use {', '.join(sorted(homes))}; leave it out"
                 )

@@ -136,16 +136,18 @@ def checks(config: RLFH) -> tuple[str, ...]:
 def stages(config: RLFH, bench: Bench) -> Sequence[Stage]:
     """PPO or GRPO from the bench's policy; open questions have no gold answers."""
     questions = training_questions(config.prompts, bench, answered=False)
-    grade = METHOD.grader(config, _annotated(bench.checks, config.flips))
+    grade = METHOD.grader(config, bench.checks)
+    if config.flips:
+        grade = METHOD.grader(config, _annotated(config, bench.checks))
     if config.trainer == "ppo":
         return [ppo_stage(config.ppo, questions, grade, METHOD.name)]
     return [grpo_stage(config.grpo, questions, grade, METHOD.name)]
 
 
-def _annotated(checks: Checks, flips: float) -> Checks:
-    if not flips:
-        return checks
-    return replace(checks, verify={**checks.verify, "fact": flipped(checks.verify["fact"], flips)})
+def _annotated(config: RLFH, checks: Checks) -> Checks:
+    if config.mode != "pipeline":
+        raise WorkbenchError(f"rlfh.flips is {config.flips}: it turns around the verdicts of mode=pipeline alone")
+    return replace(checks, verify={**checks.verify, "fact": flipped(checks.verify["fact"], config.flips)})
 
 
 PARTS = {

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import json
+import random
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from workbench.failures import TooManyFailures, too_many
 from workbench.generate import Policy, Sampling, generate
-from workbench.jsonl import iter_rows, repair, truncate_after_step
+from workbench.jsonl import iter_rows, repair, truncate_after_step, write_json
 from workbench.policy import load_apart, load_policy
+from workbench.runs.folder import read_json
 from workbench.store import ROLLOUTS, Store, iter_feedback
 from workbench.train.record import reason, reward_of
 from workbench.types import Feedback, Grade, Question, WorkbenchError
 
 SAMPLES = "samples"  # the folder of a stage's samples, in the stage's own
+IDENTITY = "collect.json"  # in that folder: whose samples they are, and of what
 
 
 def collect(
@@ -36,23 +41,40 @@ def collect(
     What is sampled in a chunk depends on `how.seed` and that number.
 
     Raises:
-        WorkbenchError: no questions, or one twice.
+        WorkbenchError: no questions, or one twice, or the folder holds samples of something else.
         TooManyFailures: more than `max_failed` of a chunk's responses have no reward of `method`.
     """
     if not questions:
         raise WorkbenchError("no questions to sample: choose another bench, split or kinds")
     if len({question.id for question in questions}) < len(questions):
         raise WorkbenchError("a question's id is there twice: give each question once")
+    _keep_identity(out, {"policy": policy, "questions": [question.id for question in questions], **vars(how), "chunk": chunk})
     parts = [questions[at : at + chunk] for at in range(0, len(questions), chunk)]
     done = _whole(out, [len(part) * how.samples for part in parts])
     if done < len(parts):
         loaded = load_apart(policy) if "unsloth" in sys.modules else load_policy(policy)
         with Store(out) as store:
             for number, part in enumerate(parts[done:], start=done + 1):
-                store.append(_graded(loaded, part, grade, replace(how, seed=how.seed + number), number, method, max_failed))
+                store.append(_graded(loaded, part, grade, replace(how, seed=_seed(how, number)), number, method, max_failed))
                 store.sync()
                 print(f"sampled {min(number * chunk, len(questions))} of {len(questions)} questions", file=sys.stderr)
     return list(iter_feedback(out))
+
+
+def _keep_identity(out: Path, identity: Mapping[str, Any]) -> None:
+    """Write down what is collected in the folder, or see that it is what was begun there."""
+    wanted = json.loads(json.dumps(identity))
+    stored = read_json(out / IDENTITY)
+    if (stored is None and (out / ROLLOUTS).exists()) or stored not in (None, wanted):
+        raise WorkbenchError(f"'{out}' holds other samples: choose another folder")
+    if stored is None:
+        out.mkdir(parents=True, exist_ok=True)
+        write_json(out / IDENTITY, wanted)
+
+
+def _seed(how: Sampling, number: int) -> int:
+    """That of a chunk, which is no chunk's of another seed."""
+    return random.Random(f"collect-{how.seed}-{number}").randrange(2**32)
 
 
 def _whole(out: Path, sizes: Sequence[int]) -> int:

@@ -37,8 +37,16 @@ def boxed(question: Question, answer: str) -> str:
 
 
 def none_correct(samples: Sequence[Feedback]) -> bool:
-    """TruthRL's out-of-knowledge: none of the samples is correct (arXiv 2509.25760, section 3.1; there, of 256)."""
+    """TruthRL's out-of-knowledge: none of the samples is correct (arXiv 2509.25760, section 3.1; there, of 256).
+
+    Where one failed and none is correct, the rules leave the question out.
+    """
     return all(outcome_of(sample) != "correct" for sample in samples)
+
+
+def _open(unknown: Unknown) -> Unknown:
+    """Whether failed samples leave it open what is out of knowledge; what is told from elsewhere is settled."""
+    return unknown if unknown is none_correct else lambda samples: False
 
 
 def gold(questions: Sequence[Question], phrase: Phrase = plain) -> tuple[list[Example], Card]:
@@ -60,7 +68,7 @@ def r_tuning(
             return Picked(why="no gold answer")
         return Picked([("gold", Example(question, phrase(question, _gold(question))))])
 
-    return made("r_tuning", feedbacks, _unjudged, pick, left="asked for the knowledge alone")
+    return made("r_tuning", feedbacks, _unjudged, pick, left="asked for the knowledge alone", undecided=_open(unknown))
 
 
 def rft(
@@ -83,7 +91,7 @@ def rft(
         left = {sample.response.id: _unlike(sample, wanted) for sample in samples}
         return Picked([(kind, example_of(sample)) for sample in taken], ids(taken), left, f"no {kind} sample")
 
-    return made("rft", feedbacks, _unjudged, pick, left="another was drawn")
+    return made("rft", feedbacks, _unjudged, pick, left="another was drawn", undecided=_open(unknown))
 
 
 def truthrl_pairs(
@@ -106,7 +114,8 @@ def truthrl_pairs(
 
     def pick(question: Question, samples: Sequence[Feedback]) -> Picked[Pair]:
         def of(outcome: str) -> list[Feedback]:
-            return drawn([s for s in samples if outcome_of(s) == outcome and not unlearnable(s)], None, question, seed)
+            fits = [s for s in samples if outcome_of(s) == outcome and not unlearnable(s)]
+            return drawn(distinct(fits), None, question, seed)
 
         out = unknown(samples)
         kind, better = ("abstention over wrong", of("uncertain")) if out else ("correct over wrong", of("correct"))
@@ -117,7 +126,7 @@ def truthrl_pairs(
         left = {sample.response.id: why for sample in samples if (why := unlearnable(sample))}
         return Picked(rows, ids((*better[:count], *wrong[:count])), left, f"no {'correct' if wrong else 'wrong'} sample")
 
-    return made("truthrl_pairs", feedbacks, _unjudged, pick, left="another was drawn")
+    return made("truthrl_pairs", feedbacks, _unjudged, pick, left="another was drawn", undecided=_open(unknown))
 
 
 def best_worst(feedbacks: Sequence[Feedback], method: str) -> tuple[list[Pair], Card]:

@@ -29,8 +29,12 @@ def made(
     unfit: Callable[[Feedback], str],
     pick: Callable[[Question, Sequence[Feedback]], Picked[Row]],
     left: str,
+    undecided: Callable[[Sequence[Feedback]], bool] = lambda sound: False,
 ) -> tuple[list[Row], Card]:
-    """Question by question: leave out what is `unfit`, saying why, `pick` of the rest, and count everything."""
+    """Question by question: leave out what is `unfit`, saying why, `pick` of the rest, and count everything.
+
+    Where some samples are unfit and `undecided` is true of the rest, the others could have decided otherwise: no row is made.
+    """
     rows, kinds = list[Row](), Counter[str]()
     questions, samples = Counter[str](), Counter[str]()
     groups: dict[str, list[Feedback]] = {}
@@ -40,7 +44,12 @@ def made(
         reasons = [unfit(feedback) for feedback in group]
         sound = [feedback for feedback, why in zip(group, reasons, strict=True) if not why]
         samples.update(why for why in reasons if why)
-        picked = pick(group[0].response.question, sound) if sound else Picked[Row](why="no usable sample")
+        if not sound:
+            picked = Picked[Row](why="no usable sample")
+        elif len(sound) < len(group) and undecided(sound):
+            picked = Picked[Row](why="unsettled: a sample failed")
+        else:
+            picked = pick(group[0].response.question, sound)
         rows += [row for _, row in picked.rows]
         kinds.update(kind for kind, _ in picked.rows)
         questions.update([] if picked.rows else [picked.why])

@@ -147,7 +147,7 @@ def probed_first(
     def train(job: Job) -> Status:
         return stage(_knowing(bench.checks, read_probe(job.stages["probe"] / FILE))).run(job)
 
-    return [Stage("probe", probe), Stage(stage(_knowing(bench.checks, {})).name, train)]
+    return [Stage("probe", probe), replace(stage(_knowing(bench.checks, {})), run=train)]
 
 
 def _knowing(checks: Checks, found: Mapping[str, bool | None]) -> Checks:
