@@ -78,7 +78,7 @@ def start(function: Callable[..., Any], job: Mapping[str, Any], log: Path) -> Ba
             stdout=file,
             stderr=file,
             process_group=0,
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONUNBUFFERED": "1"},
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path), "PYTHONUNBUFFERED": "1"},
         )
     assert process.stdin is not None
     with contextlib.suppress(BrokenPipeError):  # it has ended already, and its log says why
