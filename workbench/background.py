@@ -58,6 +58,11 @@ class Background:
         return next((line.strip() for line in reversed(lines) if line.strip()), f"ended with exit code {code}")
 
 
+def environment() -> dict[str, str]:
+    """That of another process which imports what this one can, whatever lies in the working directory (with Python's -P)."""
+    return os.environ | {"PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
+
+
 def start(function: Callable[..., Any], job: Mapping[str, Any], log: Path) -> Background:
     """Begin `function(**job)` in a process of its own, which prints to the end of `log`.
 
@@ -78,7 +83,7 @@ def start(function: Callable[..., Any], job: Mapping[str, Any], log: Path) -> Ba
             stdout=file,
             stderr=file,
             process_group=0,
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path), "PYTHONUNBUFFERED": "1"},
+            env={**environment(), "PYTHONUNBUFFERED": "1"},
         )
     assert process.stdin is not None
     with contextlib.suppress(BrokenPipeError):  # it has ended already, and its log says why

@@ -7,12 +7,12 @@ Prompts go to the other process as token ids and completions come back the same 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 
+from workbench.background import environment
 from workbench.generate import Completion, Sampling
 from workbench.types import WorkbenchError
 
@@ -31,7 +31,7 @@ def complete(
     done = subprocess.run(
         [sys.executable, "-P", "-c", CODE],
         input=json.dumps({**job, "sampling": asdict(how)}),
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        env=environment(),
         stdout=subprocess.PIPE,
         text=True,
     )
