@@ -324,7 +324,7 @@ def test_configs_by_name() -> None:
     assert list(method_configs(["klcf"])) == ["klcf"]
     for settings, message in (
         (["grpo.alpha=2"], "a METHOD out of rlfh, truthrl"),
-        (["rlfh.gamma=2"], "rlfh has no field 'gamma'"),
+        (["rlfh.delta=2"], "rlfh has no field 'delta'"),
         (["rlfh.alpha=x"], "'x' is not a float"),
     ):
         with pytest.raises(WorkbenchError, match=message):

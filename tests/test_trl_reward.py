@@ -113,11 +113,10 @@ def test_mistakes_are_named_before_anything_is_trained(checks: Checks) -> None:
     for recipe, settings, message in (
         ("grpo", [], "no method 'grpo': choose one of rlfh"),
         (3, [], "neither a method nor a method's config"),
-        ("rlfh", ["rlfh.gamma=2"], "no field 'gamma'"),
+        ("rlfh", ["rlfh.delta=2"], "no field 'delta'"),
         ("rlfh", ["rlfh.epsilon=-2"], "must be above -1"),
         ("klcf", ["klcf.w_general=1"], "no check general"),
         ("rlfh", ["rlfh.mode=single_pass"], "rlfh.mode=pipeline"),
-        ("truthrl", ["truthrl.knowledge=true"], "no check out_of_knowledge"),
     ):
         with pytest.raises(WorkbenchError, match=message):
             workbench.trl_reward(recipe, checks, settings=settings)

@@ -164,6 +164,7 @@ def test_training_lowers_the_loss_and_moves_the_weights() -> None:
     assert "encoder.embeddings.word_embeddings.weight" not in moved
 
 
+@pytest.mark.slow
 def test_compression_keeps_a_change_of_low_rank_and_cuts_the_rest() -> None:
     import torch
 
