@@ -121,8 +121,8 @@ PARTS = {
     "correct": ("outcome", "for a correct, a refusing or a wrong final answer"),
     "fact": ("facts in the thinking", "share of the thinking's claims that the evidence supports"),
 }
-# *(ours)*, for 1M parameters on two CPU cores, and not tuned yet: on the validation split, one seed, wrong answers fall from .67 to
-# .38 and right ones about known people from .68 to .43; at a learning rate of 1e-4 and more the policy refuses everything.
+# *(ours)*, for 1M parameters on two CPU cores, and not tuned yet: on the validation split, one seed, wrong answers fall from
+# .67 to .38 and right ones about known people from .68 to .43; from a learning rate of 1e-4 on the policy refuses everything.
 TINY = scaled(
     KnowRL(),
     prompts={"system": THINK},
