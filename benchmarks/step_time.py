@@ -146,7 +146,8 @@ def memory(rounds: int, count: int = 200, every: int = 20) -> dict[str, Any]:
     questions = training_questions(config.prompts, tiny, answered=False)
     small = replace(settings(config, count), prompts_per_step=4, learning_rate=1e-12, save_every=count)
     with tempfile.TemporaryDirectory() as folder:
-        train_grpo(small, questions, grade, tiny.path("sft"), Path(folder), method=RLFH.name, seed=0)
+        status = train_grpo(small, questions, grade, tiny.path("sft"), Path(folder), method=RLFH.name, seed=0)
+        assert status == "done", status  # a number of fewer steps would be another
     return {"steps": count, "every": every, "mb": held, "last_to_third": round(held[-1] / held[2], 3)}
 
 
