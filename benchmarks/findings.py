@@ -25,7 +25,7 @@ from workbench.generate import generate
 from workbench.grade import SAID, assemble
 from workbench.jsonl import write_json
 from workbench.queue import ROOT, Run, queue_runs, train_queue
-from workbench.reproduce import METRICS, START, Answered, Finding, answered, check, compared, load_findings, measured
+from workbench.reproduce import METRICS, START, Answered, Finding, answered, check, compared, load_findings, measured, terms_of
 from workbench.runs.folder import policy_hash, versions
 from workbench.store import Store, iter_feedback
 from workbench.threads import use_threads
@@ -87,13 +87,9 @@ def _tiers(seeds: Sequence[Sequence[Answered]]) -> list[str]:
 
 
 def _means(seeds: Sequence[Sequence[Answered]], tier: str) -> dict[str, float]:
-    rows = [one.row for seed in seeds for one in seed if tier in ("", one.tier)]
-    terms = {metric: [term for row in rows if (term := of(row))] for metric, of in METRICS.items()}
-    return {
-        metric: round(sum(top for top, _ in listed) / total, 4)
-        for metric, listed in terms.items()
-        if (total := sum(bottom for _, bottom in listed))
-    }
+    terms = [terms_of(one.row) for seed in seeds for one in seed if tier in ("", one.tier)]
+    sums = {name: [sum(part) for part in zip(*(t[name] for t in terms if name in t), strict=True)] for name in METRICS}
+    return {name: round(parts[0] / parts[1], 4) for name, parts in sums.items() if parts and parts[1]}
 
 
 def show(checked: Sequence[Mapping[str, Any]]) -> None:

@@ -106,6 +106,7 @@ def alternated(seconds: Sequence[float], names: tuple[str, str]) -> dict[str, An
     first, second = seconds[::2], seconds[1::2]
     ratios = [one / other for one, other in zip(first, second, strict=True)]
     return {
+        "pairs": len(ratios),
         names[0]: median(first),
         names[1]: median(second),
         "ratio": median(ratios),
@@ -113,7 +114,8 @@ def alternated(seconds: Sequence[float], names: tuple[str, str]) -> dict[str, An
     }
 
 
-def ppo(rounds: int, each: int = 5) -> dict[str, Any]:
+def ppo(rounds: int, each: int = 5, turns: int = 3) -> dict[str, Any]:
+    """Trainings of a few steps in turns; of each the median of all steps but the first."""
     tiny, config = bench("tiny"), config_of()
     grade, questions = RLFH.grader(config, tiny.checks), training_questions(config.prompts, tiny, answered=False)
     grpo = settings(config, each + 1)
@@ -128,7 +130,7 @@ def ppo(rounds: int, each: int = 5) -> dict[str, Any]:
 
     small = replace(grpo, learning_rate=1e-12)
     ways = {"ppo_s": lambda: run(train_ppo, by_ppo), "grpo_s": lambda: run(train_grpo, small)}
-    return compared(in_turns(ways, rounds, warm=0), digits=3)
+    return {"turns": turns, "steps": each, **compared(in_turns(ways, turns, warm=0), digits=3)}
 
 
 def memory(rounds: int, count: int = 200, every: int = 20) -> dict[str, Any]:
@@ -166,11 +168,11 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=DEFAULT_THREADS)
     parser.add_argument("--results", type=Path)
     given = parser.parse_args()
-    about = {"date": date.today().isoformat(), "cores": os.cpu_count(), "threads": given.threads, "rounds": given.rounds}
+    about = {"date": date.today().isoformat(), "cores": os.cpu_count(), "threads": given.threads}
     results = json.loads(given.results.read_text()) if given.results and given.results.exists() else {}
     with use_threads(given.threads):
         for name in given.parts:
-            results[name] = {**about, "versions": versions(), **PARTS[name](given.rounds if name != "ppo" else 3)}
+            results[name] = {**about, "versions": versions(), **PARTS[name](given.rounds)}
             print(json.dumps({name: {k: v for k, v in results[name].items() if k != "versions"}}), flush=True)
             if given.results:
                 write_json(given.results, results)

@@ -10,7 +10,6 @@ import pytest
 
 from workbench.metrics import Row
 from workbench.reproduce import (
-    METRICS,
     Answered,
     Contrast,
     Finding,
@@ -20,8 +19,9 @@ from workbench.reproduce import (
     effect,
     load_findings,
     measured,
+    terms_of,
 )
-from workbench.types import Claim, Feedback, Question, Response, Verdict, WorkbenchError
+from workbench.types import Claim, Failure, Feedback, Question, Response, Verdict, WorkbenchError
 
 FILE = """
 [[run]]
@@ -32,7 +32,7 @@ id = "R1"
 source = "RLFH, table 1"
 statement = "FactScore rises."
 [[finding.contrast]]
-metric = "factscore"
+metric = "factscore_on_subject"
 of = "ppo"
 least = 0.03
 """
@@ -54,29 +54,29 @@ def test_a_contrast_by_hand() -> None:
     before = [told("a", 1, 1), told("b", 1, 3), told("c", 0, 2, tier="unknown")]
     after = [told("a", 3), told("b", 2, 1, off=1), told("c", 0, tier="unknown")]
     answers = arms([after], before)
-    found = effect(Contrast("factscore", "ppo"), answers)
+    found = effect(Contrast("factscore_on_subject", "ppo"), answers)
     assert (found["value"], found["n"], found["seeds"]) == (0.375, 2, 1)
     # true claims: (3 + 2 + 0) / 3 − .8 · (1 + 1 + 0) / 3; wrong or off subject: (0 + 2 + 0) / 3 − (1 + 3 + 2) / 3
-    assert effect(Contrast("true_claims", "ppo", times=0.8), answers)["value"] == pytest.approx(5 / 3 - 0.8 * 2 / 3)
-    assert effect(Contrast("astray_claims", "ppo"), answers)["value"] == pytest.approx(2 / 3 - 6 / 3)
-    assert effect(Contrast("refused", "ppo", tier="unknown"), answers)["value"] == 1.0
-    assert effect(Contrast("refused", "ppo", tier="known"), answers)["value"] == 0.0
+    assert effect(Contrast("supported_claims", "ppo", times=0.8), answers)["value"] == pytest.approx(5 / 3 - 0.8 * 2 / 3)
+    assert effect(Contrast("unsupported_claims", "ppo"), answers)["value"] == pytest.approx(2 / 3 - 6 / 3)
+    assert effect(Contrast("responded", "ppo", tier="unknown"), answers)["value"] == -1.0
+    assert effect(Contrast("responded", "ppo", tier="known"), answers)["value"] == 0.0
 
 
 def test_intervals_count_seeds_that_differ() -> None:
     """All questions gain .5 in one seed and lose .5 in the other: nothing is shown, however many questions there are."""
     before = [told(str(n), 1, 1) for n in range(50)]
     up, down = [told(str(n), 2) for n in range(50)], [told(str(n), 0, 2) for n in range(50)]
-    found = effect(Contrast("factscore", "ppo"), arms([up, down], before))
+    found = effect(Contrast("factscore_on_subject", "ppo"), arms([up, down], before))
     assert found["value"] == 0.0 and (found["low"], found["high"]) == (-0.5, 0.5) and found["result"] == "unclear"
-    assert effect(Contrast("factscore", "ppo"), arms([up, up], before))["low"] == 0.5
+    assert effect(Contrast("factscore_on_subject", "ppo"), arms([up, up], before))["low"] == 0.5
 
 
 @pytest.mark.parametrize(("gain", "least", "result"), [(0.5, 0.03, "holds"), (0.0, 0.03, "fails"), (-0.5, 0.0, "fails")])
 def test_a_finding_holds_or_fails_by_its_least_effect(gain: float, least: float, result: str) -> None:
     before = [told(str(n), 2, 2) for n in range(30)]
     after = [told(str(n), 2 + round(4 * gain), 2 - round(4 * gain)) for n in range(30)]
-    finding = Finding("R1", "table 1", "It rises.", (Contrast("factscore", "ppo", least=least),))
+    finding = Finding("R1", "table 1", "It rises.", (Contrast("factscore_on_subject", "ppo", least=least),))
     [found] = check([finding], arms([after], before))
     assert found["result"] == result and found["contrasts"][0]["value"] == gain
 
@@ -104,31 +104,40 @@ def test_near_a_margin_nothing_is_decided() -> None:
 def test_the_thinking_of_a_refusal_counts_where_thoughts_are_asked_for() -> None:
     text = "<think>Ada is a farmer. Bo is a baker.</think><answer>I do not know.</answer>"
     claims = (*(Claim(n, "…", "think", 0, (7, 22), 22, 1.0) for n in range(2)), Claim(2, "…", "answer", 1))
-    facts = [Verdict(f"claim:{n}", "fact", label) for n, label in enumerate(("wrong", "correct", "correct"))]
+    facts = [Verdict(f"claim:{n}", "fact", label, informativeness=3) for n, label in enumerate(("wrong", "correct", "correct"))]
     verdicts = (*facts, Verdict("claim:1", "subject", "other"), Verdict("outcome", "answer", "uncertain"))
     question = Question("q", "?", ("Rome",), meta={"tier": "half"})
     feedback = Feedback(Response("r", question, text), ((0, 37), (51, 66)), claims, verdicts)
     plain, thought = answered(feedback), answered(feedback, ["think"])
     assert (plain.row.state, plain.row.labels) == ("abstained", ())
     assert (thought.tier, thought.row.labels, thought.row.off_subject) == ("half", ("wrong", "correct"), (False, True))
-    assert METRICS["true_claims"](thought.row) == (0.0, 1.0)  # the true one is about somebody else
-    failed = replace(feedback, verdicts=verdicts[1:])
-    assert answered(failed, ["think"]).row.state == "failed" and METRICS["claims"](answered(failed, ["think"]).row) is None
+    assert terms_of(thought.row)["supported_claims"] == (0, 1.0)  # the true one is about somebody else
+    failure = Failure("judge", "timeout", "no reply")
+    failed = replace(feedback, verdicts=(replace(verdicts[0], label=None, error=failure), *verdicts[1:]))
+    assert answered(failed, ["think"]).row.state == "failed" and "supported_claims" not in terms_of(
+        answered(failed, ["think"]).row
+    )
+
+
+def test_what_is_not_known_to_be_on_subject_counts_nowhere() -> None:
+    row = Row("r", "a", "scored", ("correct", "wrong"), (None, None), off_subject=(False, None))
+    assert not {"supported_claims", "unsupported_claims", "factscore_on_subject"} & set(terms_of(row))
+    assert terms_of(row)["factscore"] == (0.5, 1.0)
 
 
 def test_several_contrasts_must_all_hold_and_arms_must_be_run() -> None:
     before = [told(str(n), 1, 1) for n in range(30)]
     better = [told(str(n), 2) for n in range(30)]
-    rises, falls = Contrast("factscore", "ppo"), Contrast("astray_claims", "ppo")
+    rises, falls = Contrast("factscore_on_subject", "ppo"), Contrast("unsupported_claims", "ppo")
     assert check([Finding("a", "", "", (rises, falls))], arms([better], before))[0]["result"] == "fails"
-    [found] = check([Finding("b", "", "", (rises, Contrast("factscore", "grpo")))], arms([better], before))
+    [found] = check([Finding("b", "", "", (rises, Contrast("factscore_on_subject", "grpo")))], arms([better], before))
     assert found["result"] == "not run" and found["lacking"] == ["grpo"]
     assert measured(found["contrasts"][0]) == "–"
 
 
 def test_a_contrast_is_told_in_words() -> None:
     cell = {
-        "metric": "true_claims",
+        "metric": "supported_claims",
         "of": "ppo",
         "minus": "start",
         "least": 0.0,
@@ -136,7 +145,7 @@ def test_a_contrast_is_told_in_words() -> None:
         "tier": "known",
         "times": 0.8,
     }
-    assert compared(cell) == "true_claims on test (known): ppo − 0.8 × start, at least 0"
+    assert compared(cell) == "supported_claims on test (known): ppo − 0.8 × start, at least 0"
     assert measured({**cell, "value": 0.25, "low": -0.1, "high": 0.6}) == "+0.250 [-0.100, +0.600]"
 
 
@@ -144,10 +153,10 @@ def test_findings_are_read_from_a_file_and_what_is_wrong_is_named(tmp_path: Path
     file = tmp_path / "rlfh.toml"
     file.write_text(FILE)
     assert load_findings(file) == [
-        Finding("R1", "RLFH, table 1", "FactScore rises.", (Contrast("factscore", "ppo", least=0.03),))
+        Finding("R1", "RLFH, table 1", "FactScore rises.", (Contrast("factscore_on_subject", "ppo", least=0.03),))
     ]
     for text, message in (
-        (FILE.replace('"factscore"', '"beauty"'), "finding 1: no metric 'beauty': choose one of accuracy"),
+        (FILE.replace('"factscore_on_subject"', '"beauty"'), "finding 1: no metric 'beauty': choose one of accuracy"),
         (FILE.replace("least =", "most ="), "finding 1: unknown most"),
         (FILE.replace('of = "ppo"\n', ""), "missing 1 required positional argument: 'of'"),
         (FILE + FILE.replace('[[run]]\nmethod = "rlfh"\n', ""), "finding R1 stands there twice"),

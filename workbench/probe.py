@@ -58,7 +58,8 @@ def probe_policy(
 
     Args:
         policy: as `evaluate_policy` takes it; by default the bench's own.
-        out: the folder; by default one of `root` that is named after all that the result depends on.
+        out: the folder; by default one of `root` that is named after all that the result depends on but the bench's checks:
+            name one for a bench with others than its own.
         limit, kinds, lang, questions: as `evaluate_policy` takes them; a question without gold answers is not probed.
 
     Returns:

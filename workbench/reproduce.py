@@ -7,12 +7,14 @@ answer to the same questions; "start" is the policy before training. Intervals a
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from workbench.metrics import Row, rows_of
+from workbench.metrics import RATES, Row, rows_of
+from workbench.metrics.claims import CLAIM_METRICS, Options, Term, claim_terms
+from workbench.metrics.report import outcome_terms
 from workbench.types import Feedback, WorkbenchError
 
 if TYPE_CHECKING:
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
 
 START = "start"
 RESAMPLES = 2000
-Term = tuple[float, float]  # what a response adds to a metric's numerator and denominator
 Judgement = Literal["holds", "fails", "unclear"]
 
 
@@ -56,57 +57,27 @@ class Answered:
     tier: str = ""
 
 
-def answered(feedback: Feedback, sections: Collection[str] = ()) -> Answered:
-    """A graded response for the metrics; with `sections` only as far as their claims go, whatever the answer came to: the
-    thinking before a refusal counts as any other."""
-    tier = str(feedback.response.question.meta.get("tier", ""))
-    [row] = rows_of([feedback])
-    if not sections:
-        return Answered(row, tier)
-    claims = [claim for claim in feedback.claims if claim.section in sections]
-    facts = {verdict.target: verdict for verdict in feedback.verdicts if verdict.aspect == "fact"}
-    others = {verdict.target for verdict in feedback.verdicts if (verdict.aspect, verdict.label) == ("subject", "other")}
-    judged = [facts.get(f"claim:{claim.id}") for claim in claims]
-    if feedback.error or any(verdict is None or verdict.label is None for verdict in judged):
-        return Answered(replace(row, state="failed", labels=(), off_subject=()), tier)
-    labels = tuple(str(verdict.label) for verdict in judged if verdict)
-    off = tuple(f"claim:{claim.id}" in others for claim in claims)
-    return Answered(replace(row, state="scored" if labels else "no_claims", labels=labels, off_subject=off), tier)
+def answered(feedback: Feedback, sections: Sequence[str] = ()) -> Answered:
+    """A graded response for the metrics, with the claims of some `sections`, by default of all."""
+    [row] = rows_of([feedback], sections)
+    return Answered(row, str(feedback.response.question.meta.get("tier", "")))
 
 
 Answers = Mapping[str, Mapping[str, Sequence[Sequence[Answered]]]]  # arm -> question set -> for each seed, its answers
 
 
-def _share(label: str) -> Callable[[Row], Term | None]:
-    return lambda row: None if row.outcome is None else (float(row.outcome == label), 1.0)
+# Beside the metrics of `workbench.metrics`, these, which count a refusal as no claims *(ours)*.
+OURS = ("supported_claims", "unsupported_claims")
+METRICS = (*RATES, *CLAIM_METRICS, *OURS)
 
 
-def _on_subject(row: Row) -> int:
-    return row.supported_on_subject or 0
-
-
-def _read(row: Row) -> bool:
-    """Whether a response's claims were judged, a refusal's none among them."""
-    return row.state in ("scored", "abstained", "no_claims")
-
-
-def _per_claim(row: Row) -> Term | None:
-    return (_on_subject(row) / len(row.labels), 1.0) if row.labels else None
-
-
-# What contrasts may compare. Claims about another subject than the one asked for are no true ones.
-METRICS: Mapping[str, Callable[[Row], Term | None]] = {
-    "accuracy": _share("correct"),
-    "abstention": _share("uncertain"),
-    "incorrect": _share("incorrect"),
-    "factscore": _per_claim,  # of responses with claims: the share that is true and on subject
-    "claims": lambda row: (float(len(row.labels)), 1.0) if _read(row) else None,
-    "true_claims": lambda row: (float(_on_subject(row)), 1.0) if _read(row) else None,
-    "astray_claims": lambda row: (
-        (float(len(row.labels) - _on_subject(row)), 1.0) if _read(row) else None
-    ),  # wrong or off subject
-    "refused": lambda row: (float(not row.labels), 1.0) if _read(row) else None,
-}
+def terms_of(row: Row) -> dict[str, Term]:
+    """What a response adds to each metric. A claim about another subject than the one asked for is unsupported."""
+    terms = {**claim_terms(row, Options()), **outcome_terms(row)}
+    supported = row.supported_on_subject
+    if supported is not None and row.state in ("scored", "abstained", "no_claims"):
+        terms |= {name: (count, 1.0) for name, count in zip(OURS, (supported, len(row.labels) - supported), strict=True)}
+    return terms
 
 
 def load_findings(file: Path) -> list[Finding]:
@@ -200,7 +171,7 @@ def _terms(answered: Sequence[Answered], contrast: Contrast) -> dict[str, Term]:
     """Question -> the summed terms of one seed's answers to it."""
     sums: dict[str, Term] = {}
     for one in answered:
-        term = METRICS[contrast.metric](one.row)
+        term = terms_of(one.row).get(contrast.metric)
         if term is not None and contrast.tier in ("", one.tier):
             top, bottom = sums.get(one.row.question_id, (0.0, 0.0))
             sums[one.row.question_id] = (top + term[0], bottom + term[1])

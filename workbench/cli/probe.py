@@ -24,11 +24,12 @@ from workbench.cli.frame import (
     stdout_kept_clean,
     text,
 )
+from workbench.metrics import RATES
+from workbench.metrics.boundary import SHARES
 from workbench.probe import probe_policy
 from workbench.threads import DEFAULT_THREADS
 
-RATES = ("accuracy", "abstention", "hallucination")
-SHARES = ("correct", "abstain", "wrong")
+OF_MAJORITY = RATES[: len(SHARES)]
 
 
 @app.command(epilog="Example: workbench probe --policy runs/truthrl --k 16 --limit 200 --json")
@@ -72,8 +73,8 @@ def _print(result: Mapping[str, Any]) -> None:
     print_table(
         f"{title}\nout of knowledge: {result['ook']} questions ({percent(result['ook_share'])}) without a correct sample"
         f"\nAURC of the majority's answers: {text(result['aurc'])}",
-        ("majority of", *RATES),
-        [(f"{size} samples", *(percent(row[rate]) for rate in RATES)) for size, row in result["majority"].items()],
+        ("majority of", *OF_MAJORITY),
+        [(f"{size} samples", *(percent(row[rate]) for rate in OF_MAJORITY)) for size, row in result["majority"].items()],
     )
     if labels := result["agreement"]:
         rows = [

@@ -19,10 +19,12 @@ from typing import Any, NamedTuple
 
 from workbench.metrics.confidence import areas, ranked, risk_coverage
 from workbench.metrics.distributions import bin_of
+from workbench.metrics.outcomes import RATES
 from workbench.metrics.rows import Row
 from workbench.types import OUTCOMES
 
 CORRECT, UNCERTAIN, INCORRECT = OUTCOMES
+SHARES = ("correct", "abstain", "wrong")  # what shares of samples are called, as outcomes and rates are in order
 BINS = 10
 LONGEST = 200  # characters of a normalised answer that are kept: two that agree so far count as the same
 
@@ -147,8 +149,7 @@ def _agreement(rows: Sequence[Probed], k: int) -> dict[str, Any]:
 
 def _majority(rows: Sequence[Probed], k: int) -> dict[str, Any]:
     outcomes = [top.outcome for row in rows if (top := row.first(k).majority)]
-    names = dict(zip(("accuracy", "abstention", "hallucination"), OUTCOMES, strict=True))
-    return {rate: _share(outcomes.count(outcome), len(outcomes)) for rate, outcome in names.items()}
+    return {rate: _share(outcomes.count(outcome), len(outcomes)) for rate, outcome in zip(RATES, OUTCOMES, strict=False)}
 
 
 def confidence_bins(tops: Sequence[Majority], bins: int = BINS) -> list[dict[str, Any]]:
@@ -178,8 +179,7 @@ def exposure(rows: Sequence[Probed]) -> dict[str, dict[str, Any]] | None:
 
 def _shares(outcomes: Counter[Any]) -> dict[str, float | None]:
     total = sum(outcomes[outcome] for outcome in OUTCOMES)
-    names = dict(zip(("correct", "abstain", "wrong"), OUTCOMES, strict=True))
-    return {name: _share(outcomes[outcome], total) for name, outcome in names.items()}
+    return {name: _share(outcomes[outcome], total) for name, outcome in zip(SHARES, OUTCOMES, strict=True)}
 
 
 def _share(part: int, whole: int) -> float | None:

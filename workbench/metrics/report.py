@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.metrics.bootstrap import AREAS, Sums, collect, intervals, paired
-from workbench.metrics.claims import CLAIM_METRICS, ON_SUBJECT, Options, claim_terms, median_claims
+from workbench.metrics.claims import CLAIM_METRICS, ON_SUBJECT, Options, Term, claim_terms, median_claims
 from workbench.metrics.confidence import Ranked, ranked, restrict, risk_coverage
 from workbench.metrics.outcomes import RATES, RESAMPLES, WEIGHTS
 from workbench.metrics.preferences import read_preferences, wins
@@ -16,7 +16,7 @@ from workbench.metrics.rows import STATES, Row, file_of, read_rows
 from workbench.types import OUTCOMES, WorkbenchError
 
 IN_EVALUATIONS = ("factscore", "correct", "incorrect", "responded", "claims", *ON_SUBJECT)
-Terms = list[tuple[str, dict[str, tuple[float, float]]]]
+Terms = list[tuple[str, dict[str, Term]]]
 
 
 @dataclass(frozen=True)
@@ -205,16 +205,21 @@ def _sums(rows: Sequence[Row], settings: Settings, questions: set[str] | None = 
     return collect([*terms, *((question, {}) for question in questions or ())], names)
 
 
-def _terms(row: Row, settings: Settings, extracted: bool) -> dict[str, tuple[float, float]]:
-    terms = dict(claim_terms(row, settings.options)) if extracted else {}
-    if row.outcome is not None:
-        shares = [float(row.outcome == label) for label in OUTCOMES]
-        w1, w2, w3 = settings.weights
-        truthfulness = w1 * shares[0] + w2 * shares[1] - w3 * shares[2]
-        terms |= {name: (value, 1.0) for name, value in zip(RATES, [*shares, truthfulness], strict=True)}
+def _terms(row: Row, settings: Settings, extracted: bool) -> dict[str, Term]:
+    terms = {**(claim_terms(row, settings.options) if extracted else {}), **outcome_terms(row, settings.weights)}
     if row.state not in ("failed", "not_judged") and _should_answer(row, settings):
         terms["over_refusal"] = (float(row.state == "abstained"), 1.0)
     return terms
+
+
+def outcome_terms(row: Row, weights: Sequence[float] = WEIGHTS) -> dict[str, Term]:
+    """What one response adds to each outcome rate; nothing where its outcome is not known."""
+    if row.outcome is None:
+        return {}
+    shares = [float(row.outcome == label) for label in OUTCOMES]
+    w1, w2, w3 = weights
+    truthfulness = w1 * shares[0] + w2 * shares[1] - w3 * shares[2]
+    return {name: (value, 1.0) for name, value in zip(RATES, [*shares, truthfulness], strict=True)}
 
 
 def _should_answer(row: Row, settings: Settings) -> bool:

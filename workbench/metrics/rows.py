@@ -40,7 +40,7 @@ class Row:
     * `failed`: its extraction or the verdict on one of its claims failed. One unknown label would bias every rate of the
       row, so the whole row is left out. (A row whose failure lies elsewhere has `failed` set, and its claims count.)
     * `abstained`: its outcome is `uncertain` or, without an outcome, its text declines to answer. It is a refusal even
-      where claims were found in it (in its reasoning, say).
+      where claims were found in it (in its reasoning, say), unless only the reasoning is asked for.
     * `no_claims`: it answers, and makes no claim.
     * `unverified`: it has claims, and nobody said of all of them whether they are facts.
     * `scored`: every claim has a label.
@@ -142,7 +142,7 @@ def reduce_row(
     verdicts = stored.get("verdicts") or ()
     labels = [_label(claim, position, verdicts) for position, claim in enumerate(claims)]
     outcome, outcome_failed, no_gold = _outcome(stored, verdicts)
-    state = _state(stored, labels, outcome)
+    state = _state(stored, labels, outcome, refusable=set(sections) != {"think"})
     known = state == "scored"
     return Row(
         id=str(stored.get("id", "")),
@@ -207,19 +207,26 @@ def _outcome(stored: Mapping[str, Any], verdicts: Sequence[Mapping[str, Any]]) -
     return None, broken, lacking and not broken
 
 
-def _state(stored: Mapping[str, Any], labels: Sequence[tuple[str | None, bool]], outcome: str | None) -> str:
+def _state(
+    stored: Mapping[str, Any], labels: Sequence[tuple[str | None, bool]], outcome: str | None, *, refusable: bool = True
+) -> str:
+    """`refusable` is false where only the thinking is looked at: a refusal behind it takes nothing back."""
     if not judged(stored):
         return "not_judged"
     missing = [broken for label, broken in labels if label is None]
     if stored.get("error") or any(missing):
         return "failed"
-    if outcome == "uncertain" or (
-        outcome is None and is_abstention(stored.get("response") or "", prefill=stored.get("prefill") or "")
-    ):
+    if refusable and _refuses(stored, outcome):
         return "abstained"
     if missing:
         return "unverified"
     return "scored" if labels else "no_claims"
+
+
+def _refuses(stored: Mapping[str, Any], outcome: str | None) -> bool:
+    if outcome is None:
+        return is_abstention(stored.get("response") or "", prefill=stored.get("prefill") or "")
+    return outcome == "uncertain"
 
 
 def _token_confidence(stored: Mapping[str, Any]) -> float | None:

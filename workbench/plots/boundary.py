@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from workbench.metrics import RATES
+from workbench.metrics.boundary import SHARES
 from workbench.plots import OUTCOME_COLOURS, OUTCOME_NAMES, RUN_COLOURS, styled
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-RATES = {"accuracy": "correct", "abstention": "abstain", "hallucination": "wrong"}  # and what an exposure's shares are called
+SHARE_OF = dict(zip(RATES, SHARES, strict=False))
 SYMBOLS = ("circle", "square", "diamond")  # so that lines are told apart without their colours, too
 
 
@@ -26,7 +28,7 @@ def boundary_map(results: Mapping[str, Mapping[str, Any]]) -> Figure:
         groups = result["exposure"] or {}
         x = [f"{count}<br>n = {row['n']}" for count, row in groups.items()]
         for rate, colour in OUTCOME_COLOURS.items():
-            name, y = OUTCOME_NAMES[rate], [row[RATES[rate]] for row in groups.values()]
+            name, y = OUTCOME_NAMES[rate], [row[SHARE_OF[rate]] for row in groups.values()]
             text = [f"{value:.2f}" if value and value >= 0.05 else "" for value in y]
             style = {"text": text, "textposition": "inside", "legendgroup": name, "showlegend": column == 1}
             hover = f"%{{x}}: %{{y:.3f}} {name}<extra></extra>"

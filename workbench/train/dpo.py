@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from workbench.config import check_numbers, check_values, setting
-from workbench.jsonl import write_json
+from workbench.config import setting
 from workbench.train.journal import finite
 from workbench.train.models import Trainee
-from workbench.train.offline import Laid, check_split, fit
+from workbench.train.offline import Laid, check_offline, fit, on_rows
 from workbench.train.rows import Card, Pair, check_pairs, pair_ids
 from workbench.train.stage import Job, Stage, Status
 from workbench.train.trl_trainer import check_report_to, quiet, ready, trainer_arguments
@@ -47,10 +46,7 @@ class DPO:
 
 def check(config: DPO) -> None:
     """Raise a WorkbenchError naming the field for settings that cannot work."""
-    check_values(config)
-    counts = ("steps", "batch", "micro_batch", "max_length", "lora_r", "lora_alpha", "save_every")
-    check_numbers(config, dict.fromkeys(counts, 1), positive=("learning_rate", "epochs", "beta"), shares=("warmup",))
-    check_split(config)
+    check_offline(config, positive=("beta",))
     check_report_to(config.report_to)
 
 
@@ -67,12 +63,7 @@ def dpo_stage(
     """
     check(config)
 
-    def run(job: Job) -> Status:
-        rows, card = make(job)
-        write_json(job.out / "card.json", card.to_row())
-        return train_dpo(config, rows, job.start, job.out, seed=job.seed, merged=merged)
-
-    return Stage(name, run)
+    return on_rows(name, train_dpo, config, make, merged)
 
 
 def train_dpo(config: DPO, rows: Sequence[Pair], policy: str, out: Path, *, seed: int, merged: bool = False) -> Status:

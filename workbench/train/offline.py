@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from workbench.config import check_numbers, check_values
+from workbench.jsonl import write_json
 from workbench.runs.checkpoints import rewind
 from workbench.train.journal import Journal
 from workbench.train.models import Trainee, load_trainee, save_merged, save_policy
-from workbench.train.rows import Row, keep_data, within
-from workbench.train.stage import Status, order
+from workbench.train.rows import Card, Row, keep_data, within
+from workbench.train.stage import Job, Stage, Status, order
 from workbench.train.trl_trainer import reporting
 from workbench.types import WorkbenchError
 
@@ -46,12 +48,34 @@ class Laid:
         return reporting(self.journal, update)
 
 
-def check_split(config: Any) -> None:
-    """Raise a WorkbenchError where `steps` and `epochs` are both given, or a batch does not split into micro-batches."""
+def check_offline(config: Any, positive: Sequence[str] = (), shares: Sequence[str] = ()) -> None:
+    """Raise a WorkbenchError naming the field for settings that cannot work: of those that all of these trainings have, and of
+    further ones that must be above 0, or between 0 and 1."""
+    check_values(config)
+    counts = ("steps", "batch", "micro_batch", "max_length", "lora_r", "lora_alpha", "save_every")
+    above = ("learning_rate", "epochs", *positive)
+    check_numbers(config, dict.fromkeys(counts, 1), positive=above, shares=("warmup", *shares))
     if config.steps is not None and config.epochs is not None:
         raise WorkbenchError(f"steps is {config.steps} and epochs is {config.epochs}: give one of them, and none for the other")
     if config.micro_batch is not None and config.batch % config.micro_batch:
         raise WorkbenchError(f"micro_batch is {config.micro_batch}: it must divide batch, {config.batch}")
+
+
+def on_rows(
+    name: str,
+    train: Callable[..., Status],
+    config: Any,
+    make: Callable[[Job], tuple[Sequence[Row], Card]],
+    merged: bool,
+) -> Stage:
+    """A stage that trains on the rows that `make` gives, whose card goes to `card.json` of its folder."""
+
+    def run(job: Job) -> Status:
+        rows, card = make(job)
+        write_json(job.out / "card.json", card.to_row())
+        return train(config, rows, job.start, job.out, seed=job.seed, merged=merged)
+
+    return Stage(name, run)
 
 
 def steps_of(config: Any, rows: int) -> int:

@@ -165,7 +165,9 @@ def facttune(feedbacks: Sequence[Feedback], most: int = 45, sections: Sequence[s
     reduced = _reduced(feedbacks, sections)
 
     def score(sample: Feedback) -> float:
-        return reduced[sample.response.id].accuracy or 0.0
+        accuracy = reduced[sample.response.id].accuracy
+        assert accuracy is not None, sample.response.id  # what makes no claim is left out before
+        return accuracy
 
     def pick(question: Question, samples: Sequence[Feedback]) -> Picked[Pair]:
         ranked = sorted(samples, key=score, reverse=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from workbench.config import check_numbers, check_values, setting
+from workbench.config import setting
 from workbench.credit.tokens import offsets_from_ids
 from workbench.jsonl import write_json
 from workbench.runs.checkpoints import rewind
@@ -20,7 +20,7 @@ from workbench.runs.folder import read_json
 from workbench.train.actor import Actor, State
 from workbench.train.journal import Journal, finite
 from workbench.train.models import load_trainee, save_policy
-from workbench.train.offline import check_split, steps_of
+from workbench.train.offline import check_offline, steps_of
 from workbench.train.rows import keep_data, laid_out, within
 from workbench.train.stage import Status, order
 from workbench.types import Question, WorkbenchError
@@ -81,13 +81,7 @@ class Read(NamedTuple):
 
 def check(config: RewardModel) -> None:
     """Raise a WorkbenchError naming the field for settings that cannot work."""
-    check_values(config)
-    counts = ("steps", "batch", "micro_batch", "max_length", "lora_r", "lora_alpha", "save_every")
-    check_numbers(
-        config, dict.fromkeys(counts, 1), positive=("learning_rate", "critic_learning_rate", "epochs"),
-        shares=("warmup", "floor"),
-    )  # fmt: skip
-    check_split(config)
+    check_offline(config, positive=("critic_learning_rate",), shares=("floor",))
 
 
 def check_rows(config: RewardModel, rows: Sequence[Judged]) -> None:

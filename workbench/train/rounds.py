@@ -18,7 +18,6 @@ from workbench.types import Feedback, Grade, Question, WorkbenchError
 
 Rule = Callable[[Sequence[Feedback]], tuple[list[Pair], Card]]
 PAPER = DPO()
-SEEDS = 100_000  # between two rounds' seeds of sampling, more than a round has chunks
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,7 @@ def dpo_rounds(
     def make(number: int, job: Job) -> tuple[Sequence[Pair], Card]:
         how = Sampling(
             max_new_tokens=config.max_new_tokens, samples=config.samples, temperature=config.temperature, top_p=config.top_p,
-            seed=job.seed + SEEDS * number,
+            seed=job.seed * (config.rounds + 1) + number,  # no other round's, of whatever run
         )  # fmt: skip
         feedbacks = collect(
             job.start, questions, grade, job.out / SAMPLES, how,
