@@ -82,7 +82,9 @@ class Prompts:
     eval_split: Literal["validation", "test", "ood"] = setting("validation", "the split that is evaluated on")
     eval_kinds: str = setting("", "question kinds to evaluate on; empty for all that have gold answers")
     eval_samples: int = setting(4, "sampled responses a question in an evaluation, beside the greedy one")
-    system: str | None = setting(None, "what the policy is told before each question; none: what the bench tells it")
+    system: str | None = setting(
+        None, "what the policy is told before each question; empty: nothing; none: what the bench tells it"
+    )
 
     def evaluated(self) -> list[str]:
         return _listed(self.eval_kinds)

@@ -44,7 +44,7 @@ BY_GRPO = GRPO(
     max_new_tokens=1024,
     micro_batch=8,
 )
-ASKED = Prompts()
+ASKED = Prompts(system="")  # the question alone: an answer in prose, in no box
 
 
 @dataclass(frozen=True)
