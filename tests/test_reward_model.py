@@ -9,6 +9,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -117,7 +118,7 @@ def test_the_losses_by_hand() -> None:
 
 
 @pytest.mark.parametrize(("level", "loss"), [("sequence", "log"), ("token", "mse")])
-def test_it_learns_its_rows_and_is_the_same_when_loaded(policy: str, level: str, loss: str, tmp_path: Path) -> None:
+def test_it_learns_its_rows_and_is_the_same_when_loaded(policy: str, level: Any, loss: Any, tmp_path: Path) -> None:
     config = replace(CONFIG, level=level, loss=loss, micro_batch=4)
     assert train_reward_model(config, ROWS, policy, tmp_path, seed=1) == "done"
     rows = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
@@ -169,6 +170,7 @@ def test_settings_and_folders_that_cannot_work_are_refused(policy: str, tmp_path
 TRAIN = """
 import sys
 from pathlib import Path
+from typing import Any
 from tests.test_reward_model import CONFIG, ROWS
 from workbench.threads import use_threads
 from workbench.train.reward_model import train_reward_model
