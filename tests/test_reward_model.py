@@ -170,7 +170,6 @@ def test_settings_and_folders_that_cannot_work_are_refused(policy: str, tmp_path
 TRAIN = """
 import sys
 from pathlib import Path
-from typing import Any
 from tests.test_reward_model import CONFIG, ROWS
 from workbench.threads import use_threads
 from workbench.train.reward_model import train_reward_model
