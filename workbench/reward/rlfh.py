@@ -74,12 +74,12 @@ def rlfh(
             truth = f[label(verdict, f)] * abs(weight)
             if off_subject == "wrong" and _is_about_another(verdicts, verdict):
                 truth = f["wrong"] * abs(g[SUPPLEMENTARY])
-            event = Event("truth", alpha * truth, end, claim=claim.id, start=start)
+            at, since = end, start
             if granularity == "statement" and is_placed(claim, min_coverage):
-                event = replace(event, end=claim.end, start=claim.span[0] if claim.span else None)
-            events.append(event)
+                at, since = claim.end, claim.span[0] if claim.span else None
+            events.append(Event("truth", alpha * truth, at, claim=claim.id, start=since if spread else None))
             rated.append(weight)
-        return [*events, Event("info", beta * log1p(max(epsilon, fsum(rated))), end, start=start)]
+        return [*events, Event("info", beta * log1p(max(epsilon, fsum(rated))), end, start=start if spread else None)]
 
     @scored
     def reward(feedback: Feedback, verdicts: Table) -> Reward:
@@ -89,8 +89,6 @@ def rlfh(
             events += of_sentence(feedback, verdicts, number, together)
         if no_eos and feedback.response.finish == "length":
             events.append(Event("no_eos", no_eos))
-        if not spread:
-            events = [replace(event, start=None) for event in events]
         if clip is not None:
             events += _excess(feedback.response, events, clip)
         unplaced = tuple(claim.id for claim in answer_claims if not is_placed(claim, min_coverage))

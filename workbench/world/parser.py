@@ -120,14 +120,13 @@ class Parser:
             topics[self.kinds[name]] = name
         for number, span in enumerate(spans):
             sentence = text[span[0] : span[1]]
-            if is_abstention(sentence):
-                refusals.append(number)
-                continue
-            if sentence.endswith("?"):
-                continue
-            parsed = self._sentence(sentence, topics, number, span)
-            if isinstance(parsed, str):
-                unparsed.append(Unparsed(number, span, parsed))
+            asked = sentence.endswith("?")
+            parsed = "question" if asked else self._sentence(sentence, topics, number, span)
+            if isinstance(parsed, str):  # what states a fact declines nothing, and need not be read for that
+                if is_abstention(sentence):
+                    refusals.append(number)
+                elif not asked:
+                    unparsed.append(Unparsed(number, span, parsed))
                 continue
             claims += parsed
             for name in (parsed[0].object, parsed[0].subject):
