@@ -5,6 +5,10 @@ that retrieved passages support and a refusal earns +1. R1-Distill-Qwen-7B on Si
 40.7 %; with a refusal at -1 instead, refused 8.7 and incorrect 78.7 %. So what is gained is abstention: 1.7 % are correct.
 Format and fact alone leave more errors (80.7 %) than format alone (74.0 %).
 
+Its objective takes the ratio of whole trajectories and adds an entropy bonus of a weight that it does not state; the released
+code trains by TRL's ratios of tokens, as we do. The paper's: `knowrl.grpo.importance_sampling=trajectory` with
+`knowrl.grpo.entropy=WEIGHT`; at one update a batch the ratio is 1, and long responses weigh as much more as they are longer.
+
 Our deviations: a hedged claim counts as supported when it is true. The released code pays r_fact only where the answer is
 wrong, unlike the paper: that is `facts="if_wrong"`. The cold start learns from the policy's own samples that have the form, a
 right answer or a refusal and no wrong claim, instead of a stronger model's; the evidence is what the bench's judge looks at.
