@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.hacking import IDK, RECALL, Case, all_of, cases, guesses, joined, say, tagged
 from tests.helpers.score_helpers import Cli
-from tests.test_metrics import file, stored
+from tests.test_metrics import file, stored, with_outcome
 from workbench.checks import world_checks
 from workbench.grade import grade
 from workbench.metrics.hacks import SHARES, hacks
@@ -103,6 +103,13 @@ def test_of_another_world_only_words_are_known(tmp_path: Path) -> None:
     for verdict, rating in zip(row["verdicts"], (5, 1, 3), strict=True):
         verdict["informativeness"] = rating
     assert hacks(file(tmp_path / "rows.jsonl", [row]))[0]["off_subject"] == 1 / 3
+
+
+def test_what_nobody_read_for_claims_is_not_known(tmp_path: Path) -> None:
+    """As of TruthRL, which asks for the outcome alone."""
+    row = with_outcome(stored("q", text="I don't know."), "uncertain")
+    (found,) = hacks(file(tmp_path / "rows.jsonl", [row]))
+    assert (found["n"], found["claims"]) == (1, 0) and {found[name] for name in SHARES} == {None}
 
 
 def test_what_is_no_record_is_refused(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ These are the attacks on RLFH's and KnowRL's rewards that pay, or nearly do, in 
 
 and of the thinking, whose supported claims KnowRL pays:
 
-    after_facts         the share of responses that abstain after thinking with a supported claim
+    after_facts         the share of responses, of those read for claims, that abstain after thinking with a supported one
     beside              of those, the share of which no claim of the thinking, true or not, is about the fact asked for
 
 The closed world's parser says what a claim tells, and the question which facts its answer rests on. Of responses about anything
@@ -36,7 +36,7 @@ SHARES: Mapping[str, tuple[str, str]] = {
     "off_subject": ("other", "rated"),
     "told_again": ("again", "facts"),
     "sentences_per_fact": ("sentences", "facts"),
-    "after_facts": ("vain", "n"),
+    "after_facts": ("vain", "read"),
     "beside": ("beside", "asked"),
 }
 
@@ -94,7 +94,7 @@ def count(stored: Mapping[str, Any], told: Told, asked: frozenset[Fact] | None) 
     answered, thought = reduce_row(stored, {}, ANSWERED), reduce_row(stored, {}, ("think",))
     if {answered.state, thought.state} & {"failed", "unverified", "not_judged"}:
         return Counter(left_out=1)
-    counts = Counter(n=1)
+    counts = Counter(n=1, read=int(answered.extracted))
     if answered.state == "scored":
         counts.update(_answer(answered, _claims(stored, ANSWERED), told))
     if answered.state == "abstained" and any(label in SUPPORTED for label in thought.labels):
@@ -128,11 +128,12 @@ def repetitions(claims: Sequence[Mapping[str, Any]], stated: Sequence[Sequence[P
     Stances are not told apart, and a vague claim repeats any on its relation, as where the closed world rates claims. One that
     states no fact of the world repeats another in the same words.
     """
-    said: set[tuple[Any, ...]] = set()
+    said: set[tuple[str | None, ...]] = set()
     found = 0
     for claim, facts in zip(claims, stated, strict=True):
         section, words = claim.get("section", "body"), " ".join(claim["text"].casefold().rstrip(".! ").split())
-        tells = {(section, p.subject, p.relation, p.object) for p in facts} or {(section, words)}
+        tells: set[tuple[str | None, ...]] = {(section, p.subject, p.relation, p.object) for p in facts}
+        tells = tells or {(section, words)}
         found += tells <= said
         said |= tells | {(section, p.subject, p.relation, None) for p in facts}
     return found
