@@ -40,6 +40,8 @@ def test_by_hand(outcome: str, always: float, if_wrong: float, no_bonus: float) 
     assert pay(feedback, KnowRL(facts="if_wrong")).value == pytest.approx(if_wrong)
     assert pay(feedback, KnowRL(refusal=-1.0)).value == pytest.approx(no_bonus)
     assert pay(feedback, KnowRL(facts="never")).value == pytest.approx(always - 0.5)
+    answered_alone = always - 0.5 if outcome == "uncertain" else always
+    assert pay(feedback, KnowRL(facts="if_answered")).value == pytest.approx(answered_alone)
     assert pay(feedback).tokens[-1] == pytest.approx(always) and not any(pay(feedback).tokens[:-1])
 
 

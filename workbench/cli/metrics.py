@@ -10,6 +10,7 @@ import typer
 
 from workbench.cli.frame import ABSENT, Json, Seed, app, complain, exit_code, print_table, show, stdout_kept_clean, text
 from workbench.metrics import compare_files, read_rows
+from workbench.metrics.hacks import hacks as hacks_of
 from workbench.plots.rlfh import figures
 
 LEFT_OUT = {"no_claims": "no claims", "unverified": "claims not verified", "not_judged": "not judged"}
@@ -42,6 +43,9 @@ def metrics(
     figures: Annotated[
         Path | None, typer.Option(help="Folder for RLFH's figures 4 to 9 as HTML: before OTHER, after FEEDBACK.")
     ] = None,
+    hacks: Annotated[
+        bool, typer.Option("--hacks", help="Also count, by step, what only serves the reward: repetitions, other subjects, …")
+    ] = False,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> int:
@@ -53,6 +57,9 @@ def metrics(
         )  # fmt: skip
         if figures is not None:
             result["figures"] = _figures(feedback, other, figures, sections or ())
+        if hacks:
+            result["hacks"] = hacks_of(feedback)
+            result |= {"other_hacks": hacks_of(other)} if other is not None else {}
     show(result, as_json, _print)
     return exit_code(result)
 
@@ -111,9 +118,16 @@ def _print(result: Mapping[str, Any]) -> None:
             complain(f"excluded: not judged: {unjudged} of {report['n']} rows of {which}; `workbench score` judges them")
         if report["duplicate_ids"]:
             complain(f"{report['duplicate_ids']} rows of {which} have an id that came before, and count once more")
+    for key, title in (("hacks", "hacks of the reward"), ("other_hacks", "hacks of the reward, other")):
+        if by_step := result.get(key):
+            print_table(title, tuple(by_step[0]), [tuple(map(_short, row.values())) for row in by_step])
     for name in names:
         if reason := result[name].get("reason"):
             complain(f"{name}: {reason}")
+
+
+def _short(value: float | None) -> str:
+    return f"{value:.3f}" if isinstance(value, float) else text(value)
 
 
 def _value(cell: Mapping[str, Any], key: str = "value") -> str:

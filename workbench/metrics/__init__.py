@@ -7,6 +7,7 @@
 * `preferences`: win rate with the order swapped.
 * `report`: every metric of one file, or of two with paired tests.
 * `distributions`: the tables behind RLFH's figures 4 to 9.
+* `hacks`: what only serves a reward, by training step.
 
 What is undefined is null with a reason, never 0 and never NaN; what failed is counted, and left out.
 """

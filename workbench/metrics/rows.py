@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from workbench.answers import final_answer, is_abstention
 from workbench.failures import failed, judged, unjudged
@@ -26,6 +26,7 @@ from workbench.types import (
     WorkbenchError,
 )
 
+T = TypeVar("T")
 STATES = ("scored", "no_claims", "abstained", "failed", "unverified", "not_judged")
 
 
@@ -101,19 +102,27 @@ def read_rows(path: Path | str, sections: Sequence[str] = (), confidence: str = 
         raise WorkbenchError(f"no section '{unknown[0]}': choose of {', '.join(SECTIONS)}")
     file = file_of(path)
     answerable = _answerable(file.with_name("questions.jsonl"))
-    rows = []
+    rows = list(each_row(file, lambda stored: reduce_row(stored, answerable, sections, confidence)))
+    if not rows and file.stat().st_size:
+        raise WorkbenchError(f"{file}: no feedback row in it, as `workbench score` writes them")
+    return rows
+
+
+def each_row(file: Path, read: Callable[[Mapping[str, Any]], T]) -> Iterator[T]:
+    """What `read` makes of each stored row of a file, one at a time.
+
+    Raises:
+        WorkbenchError: there is no such file, or a line is not a feedback row.
+    """
     for number, stored in enumerate(iter_rows(file), start=1):
         if stored.get("schema", SCHEMA) != SCHEMA:
             raise WorkbenchError(f"{file}: row {number} is of schema {stored['schema']!r}, and this version reads {SCHEMA}")
         try:
-            rows.append(reduce_row(stored, answerable, sections, confidence))
+            yield read(stored)
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise WorkbenchError(
                 f"{file}: row {number} is not a feedback row as `workbench score` writes it: {error!r}"
             ) from error
-    if not rows and file.stat().st_size:
-        raise WorkbenchError(f"{file}: no feedback row in it, as `workbench score` writes them")
-    return rows
 
 
 def file_of(path: Path | str) -> Path:

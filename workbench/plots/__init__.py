@@ -49,7 +49,7 @@ def outcomes_by_tier(reports: Mapping[str, Mapping[str, Any]], mode: str = "gree
 
 def learning_curves(runs: Mapping[str, Sequence[Mapping[str, Any]]], rates: Sequence[str] = RATES) -> Figure:
     """The rates of each step's sampled rollouts over training; `runs` maps a label to the rows of its metrics.jsonl."""
-    return _over_steps(runs, {rate: rate for rate in rates}, "Rollouts during training")
+    return over_steps(runs, {rate: rate for rate in rates}, "Rollouts during training")
 
 
 DYNAMICS = {
@@ -67,10 +67,10 @@ def training_dynamics(runs: Mapping[str, Sequence[Mapping[str, Any]]], columns: 
     `runs` maps a label to the rows of its metrics.jsonl; `columns` maps a column to its title.
     """
     present = [name for name in columns if any(row.get(name) is not None for rows in runs.values() for row in rows)]
-    return _over_steps(runs, {name: columns[name] for name in present}, "Training dynamics")
+    return over_steps(runs, {name: columns[name] for name in present}, "Training dynamics")
 
 
-def _over_steps(runs: Mapping[str, Sequence[Mapping[str, Any]]], columns: Mapping[str, str], title: str) -> Figure:
+def over_steps(runs: Mapping[str, Sequence[Mapping[str, Any]]], columns: Mapping[str, str], title: str) -> Figure:
     """A panel for each column (name -> title), a line in it for each run; up to three panels in a row."""
     from plotly.graph_objects import Scatter
     from plotly.subplots import make_subplots

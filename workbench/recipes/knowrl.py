@@ -5,9 +5,14 @@ that retrieved passages support and a refusal earns +1. R1-Distill-Qwen-7B on Si
 40.7 %; with a refusal at -1 instead, refused 8.7 and incorrect 78.7 %. So what is gained is abstention: 1.7 % are correct.
 Format and fact alone leave more errors (80.7 %) than format alone (74.0 %).
 
+The paper's objective has the ratio of whole trajectories, and an entropy bonus, of what weight it does not say. Ours is TRL's,
+by token; theirs is `grpo.importance_sampling=trajectory` with `grpo.entropy=WEIGHT`. At one update a batch both ratios are 1,
+and theirs differs in that a response weighs by its length.
+
 Our deviations: a hedged claim counts as supported when it is true. The released code pays r_fact only where the answer is
-wrong, unlike the paper: that is `facts="if_wrong"`. The cold start learns from the policy's own samples that have the form, a
-right answer or a refusal and no wrong claim, instead of a stronger model's; the evidence is what the bench's judge looks at.
+wrong, unlike the paper: that is `facts="if_wrong"`. `facts="if_answered"` is ours: the paper pays a true trivium before a
+refusal, whatever was asked. The cold start learns from the policy's own samples that have the form, a right answer or a refusal
+and no wrong claim, instead of a stronger model's; the evidence is what the bench's judge looks at.
 """
 
 from __future__ import annotations
@@ -68,9 +73,9 @@ class KnowRL:
     correct: float = setting(2.0, "paid for a correct answer")
     refusal: float = setting(1.0, "paid for a refusal; -1 is the paper's ablation")
     wrong: float = setting(-1.0, "paid for a wrong answer")
-    facts: Literal["always", "if_wrong", "never"] = setting(
-        "always", "pay for facts in the thinking always, only where the answer is wrong, or never"
-    )  # the paper; the code; an ablation
+    facts: Literal["always", "if_wrong", "if_answered", "never"] = setting(
+        "always", "pay for facts in the thinking always, only where the answer is wrong, only where it is no refusal, or never"
+    )  # the paper; the code; (ours); an ablation
     length_penalty: bool = setting(
         False, "FActScore's penalty exp(1 - 10/M) on the facts of thoughts of M ≤ 10 claims"
     )  # (code, off)

@@ -9,8 +9,9 @@ from typing import Literal
 
 from workbench.answers import is_abstention, thinking, well_formed
 from workbench.reward.verdicts import Table, check_not_failed, claims, find, label, on_claim, scored, supported, total
-from workbench.types import Event, Feedback, Reward, RewardFn, Verdict
+from workbench.types import OUTCOMES, Event, Feedback, Reward, RewardFn, Verdict
 
+PAID = {"always": OUTCOMES, "if_wrong": ("incorrect",), "if_answered": ("correct", "incorrect"), "never": ()}  # outcomes
 ENOUGH = 10  # claims up to which FActScore (arXiv 2305.14251) takes something off
 
 
@@ -19,7 +20,7 @@ def knowrl(
     correct: float = 2.0,
     refusal: float = 1.0,
     wrong: float = -1.0,
-    facts: Literal["always", "if_wrong", "never"] = "always",
+    facts: Literal["always", "if_wrong", "if_answered", "never"] = "always",
     length_penalty: bool = False,
     answer_tag: bool = False,
     no_abstaining: bool = False,
@@ -28,7 +29,8 @@ def knowrl(
 
     r_format is ±`form` (see `answers.well_formed`). r_fact is the share of the thinking's claims that are supported, hedged or
     not *(ours)*, and 0 if there are none; with `facts="if_wrong"` *(code)* it is only paid where the answer is wrong, and with
-    "never" nowhere (an ablation). A failed verdict on one of these claims leaves the response unscored in any case.
+    "never" nowhere (an ablation). With "if_answered" *(ours)* it is not paid before a refusal, where any true trivium would do.
+    A failed verdict on one of these claims leaves the response unscored in any case.
 
     Args:
         length_penalty: r_fact of M ≤ 10 claims is multiplied by exp(1 − 10/M), as FActScore does *(code)*.
@@ -49,7 +51,7 @@ def knowrl(
             "format": form if well_formed(text, prefill) else -form,
             "correct": wrong if answer_tag and not _answers(prefill + text) else values[outcome],
         }
-        if facts == "always" or (facts == "if_wrong" and outcome == "incorrect"):
+        if outcome in PAID[facts]:
             share = _supported([on_claim(verdicts, claim, "fact") for claim in thought], length_penalty)
             parts["fact"] = 0.0 if no_abstaining and is_abstention(thinking(text, prefill)) else share
         events = tuple(Event(name, value) for name, value in parts.items())

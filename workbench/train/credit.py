@@ -100,6 +100,16 @@ def ratio_of(logprobs_BT: torch.Tensor, old_logprobs_BT: torch.Tensor) -> torch.
     return (logprobs_BT - old_logprobs_BT).clamp(-20, 20).exp()
 
 
+def whole_responses(logprobs_BT: torch.Tensor, old_logprobs_BT: torch.Tensor, mask_BT: torch.Tensor) -> torch.Tensor:
+    """What `old_logprobs_BT` would have to be for every token's ratio to be its whole response's, π(o) / π_old(o) = exp Σ_t log
+    π/π_old: a loss by token that is given these, with the gradient that they carry, has that ratio and its gradient.
+
+    The ratio is kept between e⁻²⁰ and e²⁰ *(ours)*: a sum over hundreds of tokens overflows; beyond, its gradient is 0.
+    """
+    log_ratio_B = masked(logprobs_BT.float() - old_logprobs_BT, mask_BT).sum(1).clamp(-20, 20)
+    return logprobs_BT.float() - log_ratio_B[:, None]
+
+
 def kl_of(logprobs_BT: torch.Tensor, ref_logprobs_BT: torch.Tensor, kind: str, most: float = 10.0) -> torch.Tensor:
     """A token's part of the KL to the reference ρ, no larger than `most`: k1 = log π/ρ, k3 = ρ/π − 1 − log ρ/π."""
     log_ratio_BT = (ref_logprobs_BT - logprobs_BT).clamp(-20, 20)

@@ -16,13 +16,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from workbench.config import check_numbers, check_values, setting
 from workbench.runs.checkpoints import rewind
 from workbench.runs.rollouts import check_rollouts
-from workbench.train.credit import left_aligned
+from workbench.train.grpo_trainer import trainer_class
 from workbench.train.models import Trainee, load_trainee, save_policy
 from workbench.train.record import Record
-from workbench.train.sampling import sample
 from workbench.train.stage import Stage, Status, order, training
 from workbench.train.trl_adapter import TRLAdapter
-from workbench.train.trl_trainer import check_report_to, quiet, ready, trainer_arguments
+from workbench.train.trl_trainer import check_report_to, ready, trainer_arguments
 from workbench.types import Grade, Question, WorkbenchError
 
 if TYPE_CHECKING:
@@ -47,7 +46,10 @@ class GRPO:
     top_p: float = setting(1.0, "nucleus that responses are sampled from")
     max_new_tokens: int = setting(256, "tokens at which a response is cut off")
     loss_type: Literal["grpo", "bnpo", "dr_grpo", "dapo"] = setting("grpo", "how the loss is averaged, as TRL names it")
-    importance_sampling: Literal["token", "sequence"] = setting("token", "whose probability the ratio is of")
+    importance_sampling: Literal["token", "sequence", "trajectory"] = setting(
+        "token", "whose probability the ratio is of: a token's, a response's by its length, a response's"
+    )
+    entropy: float = setting(0.0, "weight of the bonus for the mean entropy of the tokens' distributions")
     iterations: int = setting(1, "optimizer steps that each step's responses are used for")
     mask_truncated: bool = setting(False, "leave responses that were cut off out of the loss and its baselines")
     lora_r: int = setting(16, "rank of the adapter")
@@ -64,15 +66,15 @@ def check(config: GRPO) -> None:
     check_values(config)
     counts = ("steps", "prompts_per_step", "max_new_tokens", "lora_r", "lora_alpha", "iterations", "save_every")
     check_numbers(
-        config, {**dict.fromkeys(counts, 1), "group_size": 2, "beta": 0},
+        config, {**dict.fromkeys(counts, 1), "group_size": 2, "beta": 0, "entropy": 0},
         positive=("learning_rate", "temperature", "top_p", "clip"), shares=("warmup", "max_failed", "top_p"),
     )  # fmt: skip
     if config.clip_high is not None and config.clip_high < config.clip:
         raise WorkbenchError(f"clip_high is {config.clip_high}: it must be at least clip, {config.clip}, or none")
-    if config.importance_sampling == "sequence" and config.advantages != "group":
+    if config.importance_sampling != "token" and config.advantages != "group":
         raise WorkbenchError(
             f"advantages is {config.advantages}, by token: over a whole response they would cancel with "
-            "importance_sampling=sequence; use importance_sampling=token, or advantages=group"
+            f"importance_sampling={config.importance_sampling}; use importance_sampling=token, or advantages=group"
         )
     check_report_to(config.report_to)
     responses, generated, micro = batches(config)
@@ -136,6 +138,7 @@ def train_grpo(
         workbench.failures.TooManyFailures: more than `max_failed` of a step's responses have no reward.
     """
     check(config)
+    unsloth = may_be_unsloths(config, unsloth)
     if not questions:
         raise WorkbenchError("no questions to train on: choose another bench, split or kinds")
     from accelerate.utils import broadcast_object_list, gather_object
@@ -165,6 +168,22 @@ def train_grpo(
     return "done"
 
 
+def may_be_unsloths(config: GRPO, unsloth: bool | None) -> bool | None:
+    """`load_trainee`'s `unsloth`: False for an objective that Unsloth's trainer, whose loss is its own, does not have.
+
+    Raises:
+        WorkbenchError: Unsloth is insisted on.
+    """
+    if config.importance_sampling != "trajectory" and not config.entropy:
+        return unsloth
+    if unsloth:
+        raise WorkbenchError(
+            "Unsloth's trainer knows no ratio of trajectories and no entropy bonus: leave unsloth out, "
+            "or use importance_sampling=token and entropy=0"
+        )
+    return False
+
+
 def process() -> PartialState:
     """This process among those that train together, whichever launcher began them; mostly it is alone."""
     import torch
@@ -183,36 +202,9 @@ def make_adapter(config: GRPO, record: Record, questions: Sequence[Question], tr
 def make_trainer(config: GRPO, trainee: Trainee, adapter: TRLAdapter, out: Path, seed: int) -> Any:
     """TRL's trainer, told nothing that `config` does not say and kept off the network."""
     from datasets import Dataset
-    from trl import GRPOConfig, GRPOTrainer
+    from trl import GRPOConfig
 
-    class Trainer(quiet(GRPOTrainer)):  # type: ignore[misc]
-        def _generate_single_turn(self, prompt_ids: list[list[int]], *args: Any, **kwargs: Any) -> Any:
-            """Completions and no log-probabilities; with Unsloth's model, whose forward pass is another, as TRL does it."""
-            with adapter.record.timed("generation"):
-                if trainee.path != "plain":
-                    return super()._generate_single_turn(prompt_ids, *args, **kwargs)
-                return sample(self, prompt_ids), None
-
-        def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
-            return adapter.credited(super()._generate_and_score_completions(inputs), self.accelerator)
-
-        def _get_per_token_logps_and_entropies(self, *args: Any, **kwargs: Any) -> Any:
-            found = super()._get_per_token_logps_and_entropies(*args, **kwargs)
-            self.logprobs_BT = found[0].detach()
-            return found
-
-        def _compute_loss(self, model: Any, inputs: dict[str, Any]) -> Any:
-            loss = super()._compute_loss(model, inputs)
-            adapter.saw(inputs, self.logprobs_BT)
-            return loss
-
-        def compute_loss(self, model: Any, inputs: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
-            """Unsloth's trainer comes by `_compute_loss` not at all, and its log-probabilities begin further right."""
-            if trainee.path != "plain":
-                adapter.saw(inputs)
-                inputs = {**inputs, "advantages": left_aligned(inputs)}
-            return super().compute_loss(model, inputs, *args, **kwargs)
-
+    whole = config.importance_sampling == "trajectory"
     count = process().num_processes
     responses, generated, micro = batches(config, count)
     arguments = GRPOConfig(
@@ -231,7 +223,9 @@ def make_trainer(config: GRPO, trainee: Trainee, adapter: TRLAdapter, out: Path,
         max_completion_length=config.max_new_tokens,
         loss_type=config.loss_type,
         scale_rewards="group",
-        importance_sampling_level=config.importance_sampling,
+        importance_sampling_level="token" if whole else config.importance_sampling,
+        use_bias_correction_kl=not whole,  # a KL times a trajectory's ratio: no paper's, and up to e²⁰ times as large
+        entropy_coef=config.entropy,
         mask_truncated_completions=config.mask_truncated,
         shuffle_dataset=False,  # the rows are laid out in order, so that resuming is skipping rows
     )
@@ -239,7 +233,7 @@ def make_trainer(config: GRPO, trainee: Trainee, adapter: TRLAdapter, out: Path,
         {"prompt": adapter.questions[number].messages(), "number": number}
         for number in asked(config, len(adapter.questions), seed)
     ]
-    trainer = Trainer(
+    trainer = trainer_class(adapter, plain=trainee.path == "plain", trajectory=whole)(
         model=trainee.model,
         reward_funcs=adapter.reward,
         args=arguments,

@@ -1,0 +1,206 @@
+"""GRPO as KnowRL writes it (arXiv 2506.19807): the ratio of a whole response, and a bonus for entropy."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tests.helpers.grpo_run as run
+from tests.helpers.credit import all_scored, largest_difference
+from tests.helpers.tiny_model import make_policy
+from workbench.bench import bench
+from workbench.store import iter_feedback
+from workbench.train.credit import whole_responses
+from workbench.train.grpo import GRPO, check, make_adapter, make_trainer, may_be_unsloths, train_grpo
+from workbench.train.models import load_trainee
+from workbench.train.record import Record
+from workbench.types import Feedback, Response, Reward, WorkbenchError
+
+CONFIG = replace(
+    run.CONFIG, steps=2, micro_batch=None, generation_batch=None, save_every=1, beta=0.0, importance_sampling="trajectory"
+)
+
+
+@pytest.fixture(scope="module")
+def policy(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(make_policy(tmp_path_factory.mktemp("policy")))
+
+
+def trainer_and_batch(config: GRPO, policy: str, out: Path, old_shift: float = 0.0) -> tuple[Any, dict[str, Any]]:
+    """A trainer that stands away from where it sampled, and a batch of it in which every other response lost its last tokens.
+
+    `old_shift` is what the old log-probabilities of a response's tokens lie above and below the present ones, in turn.
+    """
+    import torch
+
+    trainee = load_trainee(policy, lora_r=4, lora_alpha=8, seed=1)
+    record = Record(out, "m", all_scored, steps=config.steps, done=0, max_failed=0.95).__enter__()
+    trainer = make_trainer(config, trainee, make_adapter(config, record, run.QUESTIONS, trainee), out, seed=1)
+    trainer.model.train()
+    batch = trainer._generate_and_score_completions(next(iter(trainer.get_train_dataloader())))
+    batch["completion_mask"][::2, -2:] = 0
+    torch.manual_seed(0)
+    for name, weight in trainer.model.named_parameters():
+        if "lora_B" in name:
+            weight.data.normal_(std=0.05)  # away from the reference, so that there is a KL
+    if old_shift:
+        logprobs_BT, _ = forward(trainer, batch)
+        signs_B1 = torch.tensor([1.0, -1.0, 0.1, -0.1] * 4)[:, None]
+        batch["old_per_token_logps"] = logprobs_BT.detach() - old_shift * signs_B1
+    trainer.current_gradient_accumulation_steps = 1
+    return trainer, batch
+
+
+def forward(trainer: Any, batch: dict[str, Any]) -> tuple[Any, Any]:
+    """Log-probabilities and entropies of the completions' tokens, (B, T), from nothing but the model's logits."""
+    import torch
+
+    ids = torch.cat([batch["prompt_ids"], batch["completion_ids"]], 1)
+    seen = torch.cat([batch["prompt_mask"], batch["completion_mask"]], 1)
+    start = batch["prompt_ids"].shape[1]
+    all_BTV = trainer.model(ids, attention_mask=seen).logits[:, start - 1 : -1].float().log_softmax(-1)
+    return all_BTV.gather(2, batch["completion_ids"][:, :, None])[:, :, 0], -(all_BTV.exp() * all_BTV).sum(-1)
+
+
+def gradients(trainer: Any, loss: Any) -> list[Any]:
+    trainer.model.zero_grad()
+    loss.backward()
+    return [weight.grad.clone() for weight in trainer.model.parameters() if weight.grad is not None]
+
+
+def assert_close(found: Sequence[Any], expected: Sequence[Any]) -> None:
+    largest = max(grad.abs().max().item() for grad in expected)
+    assert largest > 1e-4
+    for one, other in zip(found, expected, strict=True):
+        assert (one - other).abs().max().item() < 1e-3 * largest
+
+
+def test_a_ratio_of_the_whole_response_by_hand() -> None:
+    """Two tokens that are e^.5 and e^-.2 times as likely as they were make a response that is e^.3 times as likely."""
+    import torch
+
+    logprobs_BT = torch.tensor([[-1.0, -2.0, -9.0], [-1.0, -1.0, -1.0]], requires_grad=True)
+    old_BT = torch.tensor([[-1.5, -1.8, -3.0], [-11.0, -11.0, -11.0]])
+    mask_BT = torch.tensor([[1, 1, 0], [1, 1, 1]])
+    ratios_BT = (logprobs_BT - whole_responses(logprobs_BT, old_BT, mask_BT)).exp()
+    assert ratios_BT[0].tolist() == pytest.approx([math.exp(0.3)] * 3)
+    assert ratios_BT[1].tolist() == pytest.approx([math.exp(20)] * 3, rel=1e-4)  # and not e^30
+    (2 * ratios_BT[:, 0]).sum().backward()
+    assert logprobs_BT.grad is not None
+    assert logprobs_BT.grad[0].tolist() == pytest.approx([2 * math.exp(0.3), 2 * math.exp(0.3), 0.0])
+    assert logprobs_BT.grad[1].tolist() == [0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize(("shift", "clipped"), [(0.02, (0, 4)), (0.3, (3, 12))], ids=["within the clip", "beyond it"])
+def test_the_loss_is_the_papers(shift: float, clipped: tuple[int, int], policy: str, tmp_path: Path) -> None:
+    """L = −1/G Σ min(ϱA, clip(ϱ)A) + β_KL · KL − β_H · H, its value and its gradient, from the model's logits."""
+    import torch
+
+    config = replace(CONFIG, beta=0.3, entropy=0.07, iterations=2)
+    trainer, batch = trainer_and_batch(config, policy, tmp_path, old_shift=shift)
+    stored_BT = batch["old_per_token_logps"].clone()
+    found = trainer._compute_loss(trainer.model, batch)
+    found_gradients = gradients(trainer, found)
+    assert torch.equal(batch["old_per_token_logps"], stored_BT)  # which the next iteration needs
+
+    logprobs_BT, entropies_BT = forward(trainer, batch)
+    mask_BT, advantages_B = batch["completion_mask"], batch["advantages"]
+    ratio_B = ((logprobs_BT - stored_BT) * mask_BT).sum(1).exp()
+    bounded_B = ratio_B.clamp(0.8, 1.2)
+    taken_B = torch.min(ratio_B * advantages_B, bounded_B * advantages_B)
+    assert clipped[0] <= int((taken_B != ratio_B * advantages_B).sum()) <= clipped[1]
+    apart_BT = batch["ref_per_token_logps"] - logprobs_BT
+    kl_B = ((apart_BT.exp() - apart_BT - 1) * mask_BT).sum(1) / mask_BT.sum(1)
+    entropy = (entropies_BT * mask_BT).sum() / mask_BT.sum()
+    expected = -taken_B.mean() + 0.3 * kl_B.mean() - 0.07 * entropy
+    assert found.item() == pytest.approx(expected.item(), rel=1e-4)
+    assert_close(found_gradients, gradients(trainer, expected))
+
+
+def test_with_one_update_a_batch_every_token_has_its_responses_whole_advantage(policy: str, tmp_path: Path) -> None:
+    """The ratio is 1: the gradient is the mean over responses of A · ∇ Σ_t log π, and not the mean over tokens of it."""
+    trainer, batch = trainer_and_batch(CONFIG, policy, tmp_path)
+    assert batch.get("old_per_token_logps") is None
+    loss = trainer._compute_loss(trainer.model, batch)
+    assert loss.item() == pytest.approx(-batch["advantages"].mean().item(), abs=1e-6)
+    found = gradients(trainer, loss)
+    logprobs_BT, _ = forward(trainer, batch)
+    surrogate = -(batch["advantages"] * (logprobs_BT * batch["completion_mask"]).sum(1)).mean()
+    assert_close(found, gradients(trainer, surrogate))
+
+
+def test_an_entropy_bonus_of_weight_0_is_none(policy: str, tmp_path: Path) -> None:
+    """And one of weight c takes c times the mean entropy of the tokens that are learnt from off the loss."""
+    losses = {}
+    for weight in (0.0, 0.5):
+        config = replace(CONFIG, importance_sampling="token", entropy=weight)
+        trainer, batch = trainer_and_batch(config, policy, tmp_path / str(weight))
+        losses[weight] = trainer._compute_loss(trainer.model, batch)
+    _, entropies_BT = forward(trainer, batch)
+    mean = (entropies_BT * batch["completion_mask"]).sum() / batch["completion_mask"].sum()
+    assert losses[0.0].item() == pytest.approx(-batch["advantages"].mean().item(), abs=1e-6)
+    assert (losses[0.0] - losses[0.5]).item() == pytest.approx(0.5 * mean.item(), rel=1e-4) and mean > 1
+    with_bonus = gradients(trainer, losses[0.5])
+    logprobs_BT, entropies_BT = forward(trainer, batch)
+    mask_BT = batch["completion_mask"]
+    by_token = (-(batch["advantages"][:, None] * logprobs_BT * mask_BT).sum(1) / mask_BT.sum(1)).mean()
+    assert_close(with_bonus, gradients(trainer, by_token - 0.5 * (entropies_BT * mask_BT).sum() / mask_BT.sum()))
+
+
+def test_an_entropy_bonus_makes_a_policy_less_sure(policy: str, tmp_path: Path) -> None:
+    def nothing_to_gain(responses: Sequence[Response]) -> list[Feedback]:
+        return [Feedback(response, rewards={"m": Reward(1.0)}) for response in responses]
+
+    def entropies(out: str, weight: float) -> list[float]:
+        config = replace(CONFIG, steps=4, entropy=weight)
+        train_grpo(config, run.QUESTIONS, nothing_to_gain, policy, tmp_path / out, method="m", seed=1)
+        return [json.loads(line)["entropy"] for line in (tmp_path / out / "metrics.jsonl").read_text().splitlines()]
+
+    none, much = entropies("none", 0.0), entropies("much", 1.0)
+    assert largest_difference(tmp_path / "none", tmp_path / "much") > 0
+    assert none[0] == much[0] and much[-1] > none[-1]
+
+
+@pytest.mark.slow
+def test_the_shipped_tiny_policy_takes_a_step_of_it(tmp_path: Path) -> None:
+    """Two updates with the same responses, so that there is a ratio to speak of; and another policy than by tokens' ratios."""
+    place = bench("tiny")
+    start = str(place.path(place.policy))
+    questions = place.questions("validation", ["single"])[:8]
+    whole = replace(CONFIG, steps=1, learning_rate=1e-4, max_new_tokens=24, temperature=2.0, iterations=2, entropy=0.01)
+
+    def by_ids(responses: Sequence[Response]) -> list[Feedback]:
+        return [Feedback(r, rewards={"m": Reward(float(sum(r.token_ids) % 7))}) for r in responses]
+
+    for name, config in (("whole", whole), ("token", replace(whole, importance_sampling="token"))):
+        assert train_grpo(config, questions, by_ids, start, tmp_path / name, method="m", seed=1) == "done"
+    (row,) = [json.loads(line) for line in (tmp_path / "whole" / "metrics.jsonl").read_text().splitlines()]
+    assert row["no_signal"] < 1 and row["grad_norm"] > 0 and math.isfinite(row["loss"]) and row["entropy"] > 0
+    learnt = [feedback.response for feedback in iter_feedback(tmp_path / "whole")]
+    assert len(learnt) == 16
+    assert any(abs(ratio - 1) > 1e-6 for response in learnt for ratio in response.ratios)  # of tokens, as they are recorded
+    assert largest_difference(tmp_path / "whole", tmp_path / "token") > 0
+
+
+@pytest.mark.parametrize("estimator", ["process", "rtg", "whiten"])
+def test_credit_of_tokens_is_refused_where_a_response_has_one_ratio(estimator: Any) -> None:
+    with pytest.raises(WorkbenchError, match="would cancel with importance_sampling=trajectory"):
+        check(replace(CONFIG, advantages=estimator))
+
+
+def test_what_else_cannot_be_is_refused() -> None:
+    for weight, why in ((-0.1, "entropy is -0.1: it must be at least 0"), (math.nan, "entropy is nan")):
+        with pytest.raises(WorkbenchError, match=why):
+            check(replace(CONFIG, entropy=weight))
+    token = replace(CONFIG, importance_sampling="token")
+    assert [may_be_unsloths(token, asked) for asked in (None, True, False)] == [None, True, False]
+    for config in (CONFIG, replace(token, entropy=0.1)):
+        assert may_be_unsloths(config, None) is may_be_unsloths(config, False) is False
+        with pytest.raises(WorkbenchError, match="leave unsloth out"):
+            may_be_unsloths(config, True)

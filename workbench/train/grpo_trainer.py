@@ -1,0 +1,63 @@
+"""TRL's GRPO trainer with our sampling, our credit and, where asked for, the ratio of whole trajectories."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from workbench.train.credit import left_aligned, whole_responses
+from workbench.train.sampling import sample
+from workbench.train.trl_adapter import TRLAdapter
+from workbench.train.trl_trainer import quiet
+
+
+def trainer_class(adapter: TRLAdapter, *, plain: bool, trajectory: bool) -> Any:
+    """A class of trainers that report to `adapter`.
+
+    Args:
+        plain: the model is none of Unsloth's, whose forward pass and loss are others.
+        trajectory: the ratio in the loss is that of a whole response, for TRL's `importance_sampling_level="token"` and one
+            advantage a response: every token is given it. With `loss_type="grpo"` the loss is then the mean over responses of
+            −min(ϱA, clip(ϱ, 1 − ε, 1 + ε)A), as KnowRL (arXiv 2506.19807, surrogate objective) has it; the other types weigh
+            responses by their lengths.
+    """
+    from trl import GRPOTrainer
+
+    class Trainer(quiet(GRPOTrainer)):  # type: ignore[misc]
+        learnt: dict[str, Any] | None = None  # the batch whose loss is being computed, where its ratio is a trajectory's
+
+        def _generate_single_turn(self, prompt_ids: list[list[int]], *args: Any, **kwargs: Any) -> Any:
+            """Completions and no log-probabilities; with Unsloth's model, whose forward pass is another, as TRL does it."""
+            with adapter.record.timed("generation"):
+                if not plain:
+                    return super()._generate_single_turn(prompt_ids, *args, **kwargs)
+                return sample(self, prompt_ids), None
+
+        def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
+            return adapter.credited(super()._generate_and_score_completions(inputs), self.accelerator)
+
+        def _get_per_token_logps_and_entropies(self, *args: Any, **kwargs: Any) -> Any:
+            """TRL's loss asks for these first, and then for the old ones, of which it takes the difference by token."""
+            found = super()._get_per_token_logps_and_entropies(*args, **kwargs)
+            self.logprobs_BT = found[0].detach()
+            if self.learnt is not None:
+                old_BT = self.learnt.get("old_per_token_logps")
+                old_BT = self.logprobs_BT if old_BT is None else old_BT
+                self.learnt["old_per_token_logps"] = whole_responses(found[0], old_BT, self.learnt["completion_mask"])
+            return found
+
+        def _compute_loss(self, model: Any, inputs: dict[str, Any]) -> Any:
+            given = dict(inputs)  # a step's batches come back in its next iteration
+            self.learnt = given if trajectory else None
+            loss = super()._compute_loss(model, given)
+            self.learnt = None
+            adapter.saw(inputs, self.logprobs_BT)
+            return loss
+
+        def compute_loss(self, model: Any, inputs: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+            """Unsloth's trainer comes by `_compute_loss` not at all, and its log-probabilities begin further right."""
+            if not plain:
+                adapter.saw(inputs)
+                inputs = {**inputs, "advantages": left_aligned(inputs)}
+            return super().compute_loss(model, inputs, *args, **kwargs)
+
+    return Trainer
