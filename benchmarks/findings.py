@@ -5,7 +5,8 @@
 `benchmarks/findings/METHOD_runs.toml` lists the runs, `METHOD.toml` the question sets (`sections` says where claims are looked
 for), the policies that a stage of a run has left, and the findings. Runs and answers are kept below `--out` and not repeated; a
 killed call goes on. `--seeds` and `--arms` take some of the runs, `--split validation` asks about other people than those of
-the test split: so settings are chosen.
+the test split: so settings are chosen. `--figures FOLDER` draws RLFH's figures from the answers to the first question set: 4 to
+8 of the start and the first arm, 9 with a point for each arm. `--quick` tries everything with runs of two steps.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from workbench.evaluate import MEASURED
 from workbench.generate import generate
 from workbench.grade import SAID, assemble
 from workbench.jsonl import write_json
+from workbench.plots import write_pages
+from workbench.plots.rlfh import figures_of_arms
 from workbench.queue import ROOT, Run, queue_runs, train_queue
 from workbench.reproduce import METRICS, START, Answered, Finding, answered, check, compared, load_findings, measured, terms_of
 from workbench.runs.folder import policy_hash, versions
@@ -92,6 +95,12 @@ def _means(seeds: Sequence[Sequence[Answered]], tier: str) -> dict[str, float]:
     return {name: round(parts[0] / parts[1], 4) for name, parts in sums.items() if parts and parts[1]}
 
 
+def draw(found: Mapping[str, Mapping[str, Sequence[Sequence[Answered]]]], arm: str, folder: Path) -> list[str]:
+    """The figures of what was answered to the first question set; the seeds of an arm are pooled."""
+    rows = {name: [one.row for seed in next(iter(sets.values())) for one in seed] for name, sets in found.items()}
+    return write_pages(figures_of_arms(rows, START, arm), folder)
+
+
 def show(checked: Sequence[Mapping[str, Any]]) -> None:
     for finding in checked:
         print(f"{finding['id']:4} {finding['result']:8} {finding['statement']}")
@@ -108,14 +117,20 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--out", type=Path, default=ROOT)
     parser.add_argument("--results", type=Path)
+    parser.add_argument("--figures", type=Path)
+    parser.add_argument("--quick", action="store_true")
     given = parser.parse_args()
+    if given.quick and given.results:
+        parser.error("runs of two steps show nothing: leave out --quick or --results")
     file = FILES / f"{given.method}.toml"
     findings: list[Finding] = load_findings(file)
     runs = [
         run
-        for run in queue_runs(FILES / f"{given.method}_runs.toml", given.out)
+        for run in queue_runs(FILES / f"{given.method}_runs.toml", given.out, given.quick)
         if run.entry.seed in (given.seeds or [run.entry.seed]) and run.entry.name in (given.arms or [run.entry.name])
     ]
+    if not runs:
+        raise SystemExit("no run is left by --seeds and --arms: name some that the file has")
     seeds = {arm: [run.entry.seed for run in runs if run.entry.name == arm] for arm in {run.entry.name for run in runs}}
     if len({tuple(own) for own in seeds.values()}) != 1:
         raise SystemExit(f"contrasts pair runs by seed, and the arms have different ones: {seeds}")
@@ -127,6 +142,8 @@ def main() -> None:
         found = asked_of(runs, told["asked"], told.get("stage", {}), given.split, given.out)
     checked = check(findings, found)
     show(checked)
+    if given.figures:
+        print("\n".join(draw(found, runs[0].entry.name, given.figures)))
     if given.results:
         about = {"date": date.today().isoformat(), "split": given.split, "threads": given.threads, "versions": versions()}
         hashes = {key: runs[0].identity[key] for key in ("world_hash", "policy_hash")}

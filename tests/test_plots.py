@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from workbench.plots import (
     rates_with_intervals,
     rlfh,
     training_dynamics,
+    write_pages,
 )
 
 BOUNDARY = ("boundary_map", "majority_at_k", "label_agreement", "risk_coverage")
@@ -96,6 +98,19 @@ def test_the_last_step_of_a_run_stands_out():
     assert len(trace.marker.size) == 3 and trace.marker.size[2] > trace.marker.size[1] == trace.marker.size[0]
 
 
+def test_many_arms_are_told_apart(tmp_path: Path):
+    """Sixteen points, each of another colour or symbol; the other figures compare the two arms that are named."""
+    arms = {f"arm {n}": answers(0, 1 + n % 4, 1) for n in range(16)}
+    drawn = rlfh.figures_of_arms(arms, "arm 0", "arm 3")
+    points = drawn["fig9_trade_off"].data
+    assert len({(point.marker.color, point.marker.symbol) for point in points}) == len(points) == 16
+    assert [len(point.x) for point in points] == [1] * 16
+    assert [bar.name for bar in drawn["fig4_accuracy"].data] == ["arm 0", "arm 3"]
+    assert drawn["fig4_accuracy"].data[1].y == rlfh.accuracy_distribution(arms["arm 0"], arms["arm 3"]).data[1].y
+    written = write_pages(drawn, tmp_path / "new")
+    assert [Path(page).stem for page in written] == list(drawn) and all(Path(page).stat().st_size for page in written)
+
+
 def probe(right: int) -> dict[str, Any]:
     """A probe of two questions, the first on a fact that was shown and answered right by so many of 4 samples."""
     first = [Sample("rome", "correct")] * right + [Sample(None, "uncertain")] * (4 - right)
@@ -134,6 +149,7 @@ def drawn(reports: dict) -> dict[str, Any]:
     curves = {"ternary reward": rows, "binary reward": rows, "knowledge-enhanced reward": rows}
     return rlfh.figures(before, after, names) | {
         "steps": rlfh.trade_off({"the paper's map": [*before, *answers(1, 4, 1)], "launch script": after}),
+        "arms": rlfh.trade_off({f"a setting, {n}": answers(0, 1 + n % 4, 1) for n in range(17)}),
         "outcomes": outcomes_by_tier(reports),
         "rates": rates_with_intervals(reports),
         "curves": learning_curves(curves),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,9 @@ from typing import Any
 import pytest
 
 from workbench.metrics import Row
+from workbench.queue import read_entries
 from workbench.reproduce import (
+    START,
     Answered,
     Contrast,
     Finding,
@@ -166,3 +169,19 @@ def test_findings_are_read_from_a_file_and_what_is_wrong_is_named(tmp_path: Path
         file.write_text(text)
         with pytest.raises(WorkbenchError, match=message.replace("[", r"\[")):
             load_findings(file)
+
+
+@pytest.mark.parametrize("name", ["rlfh", "rlfh_sweep", "knowrl"])
+def test_what_our_findings_compare_is_listed(name: str) -> None:
+    folder = Path(__file__).resolve().parent.parent / "benchmarks" / "findings"
+    stages = tomllib.loads((folder / f"{name}.toml").read_text()).get("stage", {})
+    arms = {entry.name for entry in read_entries(folder / f"{name}_runs.toml")} | {START, *stages}
+    assert arms >= {
+        arm for finding in load_findings(folder / f"{name}.toml") for c in finding.contrasts for arm in (c.of, c.minus)
+    }
+
+
+def test_the_sweep_shares_its_default_with_the_other_runs() -> None:
+    folder = Path(__file__).resolve().parent.parent / "benchmarks" / "findings"
+    first, swept = (read_entries(folder / f"{name}_runs.toml")[0] for name in ("rlfh", "rlfh_sweep"))
+    assert replace(first, where="") == replace(swept, where="")

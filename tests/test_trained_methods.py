@@ -72,6 +72,18 @@ def test_a_poorer_annotator_pays_for_what_is_wrong(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("annotator", ["self", "recall"])
+def test_the_start_policy_judges_itself_in_training_alone(annotator: str, tmp_path: Path) -> None:
+    summary, rows = trained("rlfh", [f"rlfh.annotator={annotator}"], tmp_path, ppo={**FEW, "micro_batch": None})
+    assert summary["status"] == "done" and weights_moved(tmp_path) and summary["failed"] == 0
+    facts = [verdict for row in rows for verdict in row.verdicts if verdict.aspect == "fact"]
+    judged = [verdict for verdict in facts if not any("unparsed" in item for item in verdict.evidence)]
+    assert judged and all(verdict.by == annotator and verdict.informativeness for verdict in judged)
+    evaluated = summary["after"]["greedy"]
+    assert evaluated["factscore_on_subject"]["value"] is not None  # by the world, which knows whom a claim is about
+
+
+@pytest.mark.slow
 def test_knowrl_starts_cold_on_its_own_samples_and_then_trains(tmp_path: Path) -> None:
     cold = {"cold_samples": 2, "cold_questions": 16}
     summary, rows = trained("knowrl", [], tmp_path, grpo=FEW, cold=cold, sft={"steps": 2, "batch": 2, "lora_r": 4})

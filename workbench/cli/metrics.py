@@ -11,6 +11,7 @@ import typer
 from workbench.cli.frame import ABSENT, Json, Seed, app, complain, exit_code, print_table, show, stdout_kept_clean, text
 from workbench.metrics import compare_files, read_rows
 from workbench.metrics.hacks import hacks as hacks_of
+from workbench.plots import write_pages
 from workbench.plots.rlfh import figures
 
 LEFT_OUT = {"no_claims": "no claims", "unverified": "claims not verified", "not_judged": "not judged"}
@@ -79,11 +80,7 @@ def _figures(feedback: Path, other: Path | None, folder: Path, sections: Any) ->
         raise typer.BadParameter(
             "the figures compare two files: name OTHER, the feedback before training", param_hint="--figures"
         )
-    folder.mkdir(parents=True, exist_ok=True)
-    by_name = figures(read_rows(other, sections), read_rows(feedback, sections))
-    for name, figure in by_name.items():
-        figure.write_html(folder / f"{name}.html", include_plotlyjs="directory")
-    return [str(folder / f"{name}.html") for name in by_name]
+    return write_pages(figures(read_rows(other, sections), read_rows(feedback, sections)), folder)
 
 
 def _print(result: Mapping[str, Any]) -> None:

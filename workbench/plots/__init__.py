@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.metrics import RATES
@@ -14,6 +15,15 @@ if TYPE_CHECKING:
 OUTCOME_COLOURS = {"accuracy": "#0072B2", "abstention": "#B8B8B8", "hallucination": "#E69F00"}
 OUTCOME_NAMES = {"accuracy": "correct", "abstention": "abstained", "hallucination": "hallucinated"}
 RUN_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9")
+RUN_SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x")  # for as many runs again of the same colours, each
+
+
+def write_pages(figures: Mapping[str, Figure], folder: Path) -> list[str]:
+    """Each figure as a page of its name in `folder`, which also holds plotly's script: nothing is fetched to show them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, figure in figures.items():
+        figure.write_html(folder / f"{name}.html", include_plotlyjs="directory")
+    return [str(folder / f"{name}.html") for name in figures]
 
 
 def outcomes_by_tier(reports: Mapping[str, Mapping[str, Any]], mode: str = "greedy") -> Figure:

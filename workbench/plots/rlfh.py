@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.metrics import Row
 from workbench.metrics import distributions as tables
-from workbench.plots import RUN_COLOURS, styled
+from workbench.plots import RUN_COLOURS, RUN_SYMBOLS, styled
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -26,6 +26,11 @@ def figures(before: Sequence[Row], after: Sequence[Row], names: Sequence[str] = 
         "fig8_refusal": refusal_by_accuracy(before, after),
         "fig9_trade_off": trade_off({names[0]: before, names[1]: after}),
     }
+
+
+def figures_of_arms(arms: Mapping[str, Sequence[Row]], before: str, after: str) -> dict[str, Figure]:
+    """Figures 4 to 8 of two of the arms of an experiment, and in figure 9 a point for each of them all."""
+    return figures(arms[before], arms[after], (before, after)) | {"fig9_trade_off": trade_off(arms)}
 
 
 def accuracy_distribution(before: Sequence[Row], after: Sequence[Row], names: Sequence[str] = WHEN, bins: int = 10) -> Figure:
@@ -125,6 +130,7 @@ def trade_off(runs: Mapping[str, Sequence[Row]]) -> Figure:
         sizes = [7] * (len(run_points) - 1) + [13]  # the last step stands out: it tells which way the run went
         style: dict[str, Any] = {"mode": "lines+markers", "marker_color": RUN_COLOURS[number % len(RUN_COLOURS)]}
         style |= {"marker_size": sizes[-len(run_points) :] if run_points else []}
+        style |= {"marker_symbol": RUN_SYMBOLS[number // len(RUN_COLOURS) % len(RUN_SYMBOLS)]}
         x, y = [point["claims"] for point in run_points], [point["accuracy"] for point in run_points]
         hover = "%{text} %{x:.2f} claims, accuracy %{y:.3f}"
         figure.add_trace(Scatter(x=x, y=y, text=steps, name=label, hovertemplate=hover, **style))
@@ -132,7 +138,11 @@ def trade_off(runs: Mapping[str, Sequence[Row]]) -> Figure:
     claims, accuracy = [point["claims"] for point in points], [point["accuracy"] for point in points]
     figure.update_xaxes(title_text="claims per response", range=_around(claims, 1.0))
     figure.update_yaxes(title_text="share of claims that are supported", range=_around(accuracy, 0.1))
-    return styled(figure)
+    styled(figure)
+    if len(runs) > len(RUN_COLOURS):  # more names than there is room for below
+        beside = {"orientation": "v", "x": 1.02, "y": 1, "yref": "paper", "yanchor": "top"}
+        figure.update_layout(legend=beside, margin_b=64, width=860, height=max(430, 120 + 20 * len(runs)))
+    return figure
 
 
 def _around(values: Sequence[float], least: float) -> list[float] | None:

@@ -20,14 +20,17 @@ from typing import Literal
 from workbench.bench import Bench
 from workbench.checks import Checks
 from workbench.config import check_values, setting
+from workbench.entailment import load_verifier
 from workbench.recipes.method import Method, Prompts, scaled, training_questions
 from workbench.reward import rlfh
 from workbench.reward.rlfh import LAUNCH_SCRIPT_F, PAPER_F, warn_of_paid_mistakes
 from workbench.train.grpo import GRPO, grpo_stage
 from workbench.train.ppo import PPO, ppo_stage
 from workbench.train.stage import Stage
-from workbench.types import RewardFn, WorkbenchError
+from workbench.types import RewardFn, Verify, WorkbenchError
+from workbench.verify.annotators import annotated, by_recall, by_verifier, by_yes_or_no
 from workbench.verify.flipped import flipped
+from workbench.world import load_world
 
 # The other values of both are their defaults: PPO's are those of the released code.
 BY_PPO = PPO(
@@ -88,8 +91,14 @@ class RLFH:
     off_subject: Literal["useless", "wrong"] = setting(
         "useless", "a claim about another subject than the one asked for: rated as useless, or paid like a wrong one"
     )  # (ours, off)
+    annotator: Literal["bench", "local", "self", "recall"] = setting(
+        "bench",
+        "whose verdicts on claims are trained on: the bench's, the local verifier's from pages, or the start policy's from "
+        "memory, asked yes or no (self) or for the answer (recall)",
+        trains=True,
+    )  # table 3; informativeness stays the bench's (ours)
     flips: float = setting(
-        0.0, "share of the claims' verdicts that are turned around in training, as by a poorer annotator", trains=True
+        0.0, "share of the annotator's verdicts that are turned around in training, as by a poorer one", trains=True
     )  # (ours) for table 3
     trainer: Literal["ppo", "grpo"] = setting("ppo", "what the policy is trained by; the paper: ppo", trains=True)
     prompts: Prompts = ASKED
@@ -137,17 +146,35 @@ def stages(config: RLFH, bench: Bench) -> Sequence[Stage]:
     """PPO or GRPO from the bench's policy; open questions have no gold answers."""
     questions = training_questions(config.prompts, bench, answered=False)
     grade = METHOD.grader(config, bench.checks)
-    if config.flips:
-        grade = METHOD.grader(config, _annotated(config, bench.checks))
+    if config.flips or config.annotator != "bench":
+        grade = METHOD.grader(config, _annotated(config, bench))
     if config.trainer == "ppo":
         return [ppo_stage(config.ppo, questions, grade, METHOD.name)]
     return [grpo_stage(config.grpo, questions, grade, METHOD.name)]
 
 
-def _annotated(config: RLFH, checks: Checks) -> Checks:
+def _annotated(config: RLFH, bench: Bench) -> Checks:
+    """The bench's checks with another annotator's labels, of which some are turned around: for training alone."""
+    told = f"rlfh.flips is {config.flips}" if config.annotator == "bench" else f"rlfh.annotator is {config.annotator}"
     if config.mode != "pipeline":
-        raise WorkbenchError(f"rlfh.flips is {config.flips}: it turns around the verdicts of mode=pipeline alone")
-    return replace(checks, verify={**checks.verify, "fact": flipped(checks.verify["fact"], config.flips)})
+        raise WorkbenchError(f"{told}: it replaces the verdicts of mode=pipeline alone: set rlfh.mode=pipeline")
+    fact = bench.checks.verify["fact"]
+    if config.annotator != "bench":
+        fact = annotated(fact, _annotator(config, bench))
+    return replace(bench.checks, verify={**bench.checks.verify, "fact": flipped(fact, config.flips)})
+
+
+def _annotator(config: RLFH, bench: Bench) -> Verify:
+    """Loaded at once, so that what is not there is told before any work."""
+    world = load_world()
+    if bench.hash != world.hash:
+        raise WorkbenchError(
+            f"rlfh.annotator is {config.annotator}: it knows claims about the closed world alone, not those of bench "
+            f"'{bench.name}': leave it out, and give that bench its judge, as in bench(…, checks=judge_checks(judge, search))"
+        )
+    if config.annotator == "local":
+        return by_verifier(load_verifier(), world)
+    return (by_yes_or_no if config.annotator == "self" else by_recall)(bench.load(bench.policy), world)
 
 
 PARTS = {

@@ -224,7 +224,7 @@ def make_trainer(config: GRPO, trainee: Trainee, adapter: TRLAdapter, out: Path,
         loss_type=config.loss_type,
         scale_rewards="group",
         importance_sampling_level="token" if whole else config.importance_sampling,
-        use_bias_correction_kl=not whole,  # a KL times a trajectory's ratio: no paper's, and up to e²⁰ times as large
+        use_bias_correction_kl=False,  # TRL multiplies the KL by the ratio by itself: no paper here does
         entropy_coef=config.entropy,
         mask_truncated_completions=config.mask_truncated,
         shuffle_dataset=False,  # the rows are laid out in order, so that resuming is skipping rows

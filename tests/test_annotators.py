@@ -1,0 +1,189 @@
+"""Other annotators give labels and nothing else; what they say of claims is compared with the world."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from workbench.bench import bench
+from workbench.entailment import load_verifier
+from workbench.experiment import configured, stages_of
+from workbench.generate import Completion, Policy
+from workbench.recipes import METHODS
+from workbench.types import UNFOUND, Checked, Claim, Claims, Failure, Question, Response, Verdict, Verify, WorkbenchError
+from workbench.verify.annotators import annotated, by_recall, by_verifier, by_yes_or_no
+from workbench.world import load_world
+from workbench.world.schema import PERSON_RELATIONS, RELATIONS
+
+WORLD = load_world()
+FAILED = Failure("verify", "unparsed", "what?")
+
+
+def row(*claims: str, question: str = "q", title: str = "") -> tuple[Response, Claims]:
+    return Response("r", Question(question, "?", title=title), "…"), Claims(
+        (), tuple(Claim(number, text, "body") for number, text in enumerate(claims))
+    )
+
+
+def exact(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
+    """All correct, informativeness 4, and the second claim about somebody else."""
+    return [
+        Checked(
+            (
+                *(Verdict(f"claim:{c.id}", "fact", "correct", 1.0, 4, by="exact") for c in found.claims),
+                Verdict("claim:1", "subject", "other"),
+            )
+        )
+        for _, found in batch
+    ]
+
+
+def saying(labels: dict[str, Any], asked: list[str]) -> Verify:
+    def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
+        asked.extend(found.claims[0].text for _, found in batch)
+        said = [labels[found.claims[0].text] for _, found in batch]
+        return [
+            Checked(
+                (Verdict("claim:0", "fact", by="other", **({"error": one} if isinstance(one, Failure) else {"label": one})),)
+            )
+            for one in said
+        ]
+
+    return verify
+
+
+def test_only_labels_are_replaced_and_a_failure_has_no_rating() -> None:
+    annotator = saying({"a": "wrong", "b": "vague", "c": FAILED}, [])
+    [found] = annotated(exact, annotator)([row("a", "b", "c")])
+    assert found.verdicts == (
+        Verdict("claim:0", "fact", "wrong", None, 4, by="other"),
+        Verdict("claim:1", "fact", "vague", None, 4, by="other"),
+        Verdict("claim:2", "fact", None, None, None, by="other", error=FAILED),
+        Verdict("claim:1", "subject", "other"),
+    )
+
+
+def test_what_was_judged_as_it_was_extracted_or_failed_stays() -> None:
+    response, claims = row("a", "b")
+    judged = replace(claims, verdicts=(Verdict("claim:0", "fact", "wrong", by="extraction"),))
+
+    def failing(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
+        return [Checked((Verdict("claim:1", "fact", by="exact", error=FAILED),)) for _ in batch]
+
+    asked: list[str] = []
+    [found] = annotated(failing, saying({"b": "correct"}, asked))([(response, judged)])
+    assert asked == ["b"] and found.verdicts == (Verdict("claim:1", "fact", by="exact", error=FAILED),)
+
+
+def test_a_claim_is_asked_about_once_unless_that_failed_or_is_long_ago() -> None:
+    asked: list[str] = []
+    verify = annotated(exact, saying({"a": "wrong", "b": FAILED, "c": "vague"}, asked), kept=1)
+    first = verify([row("a", "a", "b"), row("a")])
+    assert asked == ["a", "b"]  # together once
+    again = verify([row("a", "b", "a"), row("a")])
+    assert again[1].verdicts == first[1].verdicts and asked == ["a", "b", "b"]  # the failure again
+    verify([row("a", question="another"), row("c")])
+    assert asked[3:] == ["a", "c"]  # another question; then c pushes the others out
+    verify([row("c"), row("a")])
+    assert asked[5:] == ["a"]
+
+
+def scripted(reply: Callable[[str], str]) -> Policy:
+    """The tiny policy's tokenizer with replies of our own."""
+    policy = bench("tiny").load("sft")
+
+    def complete(prompts: list[list[int]], stop_ids: Sequence[int], how: Any) -> list[Completion]:
+        texts = [policy.tokenizer.decode(prompt, skip_special_tokens=True) for prompt in prompts]
+        return [([*policy.tokenizer.encode(reply(text), add_special_tokens=False), stop_ids[0]], ()) for text in texts]
+
+    return replace(policy, complete=complete, model=None)
+
+
+@pytest.fixture(scope="module")
+def person() -> str:
+    return next(e.name for e in WORLD.entities.values() if e.kind == "person" and e.tier == "known" and e.name in WORLD.books)
+
+
+def of(verify: Verify, claim: str, title: str = "") -> Verdict:
+    [[verdict]] = [one.verdicts for one in verify([row(claim, title=title)])]
+    assert verdict.target == "claim:0" and verdict.aspect == "fact"
+    return verdict
+
+
+@pytest.mark.parametrize(
+    ("reply", "label", "hedged"),
+    [("yes.", "correct", "hedged_correct"), ("no.", "wrong", "hedged_wrong"), ("I do not know.", "vague", "vague")],
+)
+def test_yes_and_no(person: str, reply: str, label: str, hedged: str) -> None:
+    verify = by_yes_or_no(scripted(lambda text: reply), WORLD)
+    found = of(verify, f"{person} is a sailor.")
+    assert found.label == label and found.evidence == ({"question": f"Is {person} a sailor?", "reply": reply},)
+    assert of(verify, f"{person} may be a sailor.").label == hedged
+    assert of(verify, f"{person} has some profession.").label == "vague"
+    assert of(verify, f"{person} wrote {WORLD.books[person][0].subject}.").label == "vague"  # no such question is known
+
+
+def test_the_answer_recalled_is_compared(person: str) -> None:
+    year = WORLD.by[person]["birth_year"].object
+    verify = by_recall(scripted(lambda text: f"the year {year}." if "year" in text else "I do not know."), WORLD)
+    assert of(verify, f"{person} was born in the year {year}.").label == "correct"
+    assert of(verify, f"{person} was born in the year {int(year) + 1}.").label == "wrong"
+    assert of(verify, f"{person} was born in {WORLD.by[person]['born_in'].object}.").label == "vague"
+
+
+@pytest.mark.parametrize("annotator", [by_yes_or_no, by_recall])
+def test_a_reply_that_answers_nothing_is_a_failure(person: str, annotator: Callable[[Policy, Any], Verify]) -> None:
+    found = of(annotator(scripted(lambda text: "Perhaps so."), WORLD), f"{person} is a sailor.")
+    assert found.label is None and found.error is not None
+    assert (found.error.stage, found.error.kind, found.error.raw) == ("verify", "unparsed", "Perhaps so.")
+
+
+@pytest.mark.slow
+def test_the_shipped_policy_recalls_what_it_knows_but_says_yes_to_anything() -> None:
+    """Why there is "recall": asked whether it is so, the policy agrees to what is false as readily as to what is true."""
+    policy, people = (
+        bench("tiny").load("sft"),
+        [e.name for e in WORLD.entities.values() if (e.kind, e.tier) == ("person", "known")],
+    )
+    facts = [WORLD.by[name][relation] for name in people[:12] for relation in PERSON_RELATIONS]
+    others = [WORLD.by[name][relation] for name in people[100:112] for relation in PERSON_RELATIONS]
+    pairs = [(fact, object) for fact, other in zip(facts, others, strict=True) for object in (fact.object, other.object)]
+    told = [RELATIONS[fact.relation].states["en"][0].format(s=fact.subject, o=object) for fact, object in pairs]
+    truth = ["correct" if fact.object == object else "wrong" for fact, object in pairs]
+
+    def agreement(verify: Verify) -> float:
+        [checked] = verify([row(*told)])
+        return sum(v.label == label for v, label in zip(checked.verdicts, truth, strict=True)) / len(truth)
+
+    assert agreement(by_recall(policy, WORLD)) > 0.95
+    assert 0.3 < agreement(by_yes_or_no(policy, WORLD)) < 0.7
+
+
+@pytest.mark.slow
+def test_the_local_verifier_reads_the_subjects_page_and_leaves_the_rest_open(person: str) -> None:
+    verify, facts = by_verifier(load_verifier(), WORLD), WORLD.by[person]
+    told = [RELATIONS[name].states["en"][0].format(s=person, o=facts[name].object) for name in PERSON_RELATIONS]
+    [checked] = verify([row(*told, title=person)])
+    assert sum(verdict.label == "correct" for verdict in checked.verdicts) >= 5
+    pages = {page.id for page in WORLD.pages if page.title == person}
+    assert {item["passage"] for verdict in checked.verdicts for item in verdict.evidence} <= pages
+    wrong = of(verify, f"{person} was born in the year {int(facts['birth_year'].object) + 7}.", person)
+    assert wrong.label in ("wrong", "vague") and wrong.by == "local"
+    unknown = next(e.name for e in WORLD.entities.values() if (e.kind, e.tier) == ("person", "unknown"))
+    open_ = of(verify, f"{unknown} is a sailor.", unknown)
+    assert (open_.label, open_.p, open_.error) == ("vague", 0.0, None) and UNFOUND in open_.evidence[0]
+
+
+def test_an_annotator_that_cannot_judge_is_refused(tmp_path: Path) -> None:
+    place = bench("tiny")
+    for settings, at, message in (
+        (["rlfh.annotator=self", "rlfh.mode=single_pass"], place, "set rlfh.mode=pipeline"),
+        (["rlfh.annotator=local"], replace(place, hash="another", name="mine"), "those of bench 'mine': leave it out"),
+        (["rlfh.annotator=nobody"], place, "annotator"),
+    ):
+        with pytest.raises(WorkbenchError, match=message):
+            stages_of(METHODS["rlfh"], configured(METHODS["rlfh"], place, overrides=settings), at, 1)
