@@ -47,7 +47,12 @@ def grade(verify: Sequence[Verify], rewards: Mapping[str, RewardFn], extract: Ex
             checked = check(batch)
             assert len(checked) == len(batch), (len(checked), len(batch))
             rows = [
-                replace(row, verdicts=row.verdicts + _finite(result.verdicts), cost=row.cost + result.cost)
+                replace(
+                    row,
+                    verdicts=row.verdicts + _finite(result.verdicts),
+                    cost=row.cost + result.cost,
+                    passages=row.passages + result.passages,
+                )
                 for row, result in zip(rows, checked, strict=True)
             ]
         return [rescore(row, rewards) for row in rows]
