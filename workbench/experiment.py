@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.bench import START, Bench, bench, check_policy
-from workbench.config import restore
+from workbench.config import restore, settings
 from workbench.evaluate import evaluate_policy
 from workbench.failures import TooManyFailures
 from workbench.jsonl import iter_rows, write_json
@@ -26,6 +26,8 @@ from workbench.threads import DEFAULT_THREADS, use_threads
 from workbench.train.models import import_unsloth_first
 from workbench.train.stage import Job, Stage
 from workbench.types import Cost, WorkbenchError
+
+MAX_FAILED = 0.2  # share of ungraded answers above which an evaluation is none, where no trainer of the method has its own
 
 
 def train(
@@ -84,7 +86,12 @@ def run_experiment(
         if finished is not None:
             print(f"'{out}' is finished: this is its stored summary", file=sys.stderr)
             return finished
-        return _Run(config.prompts, bench, out, identity).through(stages, bench.path(bench.policy))
+        return _Run(config.prompts, bench, out, identity, _max_failed(config)).through(stages, bench.path(bench.policy))
+
+
+def _max_failed(config: Any) -> float:
+    """The largest share of ungraded answers that a trainer of this config goes on with."""
+    return max((value for name, value, _ in settings(config) if name.endswith(".max_failed")), default=MAX_FAILED)
 
 
 def identity_of(method: Method, config: Any, bench: Bench, *, seed: int, threads: int | None = None) -> dict[str, Any]:
@@ -143,6 +150,7 @@ class _Run:
     bench: Bench
     out: Path
     identity: Mapping[str, Any]
+    max_failed: float
 
     def through(self, stages: Sequence[Stage], start: str) -> dict[str, Any]:
         """Evaluation, stages, evaluation; then, whatever came of it, the summary."""
@@ -197,7 +205,7 @@ class _Run:
         return evaluate_policy(
             policy, self.prompts.eval_split, self.bench.telling(self.prompts.system), samples=self.prompts.eval_samples,
             seed=self.identity["seed"], kinds=self.prompts.evaluated(), threads=self.identity["threads"],
-            apart="unsloth" in sys.modules,
+            apart="unsloth" in sys.modules, max_failed=self.max_failed,
         )  # fmt: skip
 
     def head(self) -> dict[str, Any]:
