@@ -13,6 +13,7 @@ from workbench.checks import Checks
 from workbench.failures import TooManyFailures, too_many
 from workbench.generate import Policy, generate
 from workbench.grade import SAID, assemble
+from workbench.llm_judge import LLMJudge
 from workbench.metrics import RATES, Row, breakdown, claim_table, rows_of, table
 from workbench.runs.folder import read_json
 from workbench.threads import use_threads
@@ -43,6 +44,7 @@ def evaluate_policy(
     questions: str | Path | None = None,
     lang: str = "en",
     apart: bool = False,
+    judge: LLMJudge | None = None,
     max_failed: float = 1.0,
 ) -> dict[str, Any]:
     """Evaluate a policy on one split of a bench, by the bench's own checks; a run's is told what it was told in training.
@@ -58,6 +60,7 @@ def evaluate_policy(
         questions: the data set or question file of a bench, given by name, that has no questions of its own.
         lang: the language to ask in; "l2" is the second one of the tiny bench's world.
         apart: generate in a process of its own.
+        judge: the language model that judges in the place of the bench's own checks.
         max_failed: the share of ungraded responses above which there is no report.
 
     Raises:
@@ -65,6 +68,7 @@ def evaluate_policy(
         workbench.failures.TooManyFailures: more than `max_failed` of the responses could not be graded.
     """
     chosen = bench_of(bench, questions=questions) if isinstance(bench, str) else bench
+    chosen = chosen.judged_by(judge)
     chosen = chosen.telling(told(chosen.path(policy)))
     pool = chosen.questions(split, kinds or None, lang)
     selected = select(pool if kinds else [question for question in pool if question.answers], limit, seed)

@@ -17,6 +17,7 @@ from workbench.config import restore, settings
 from workbench.evaluate import evaluate_policy
 from workbench.failures import TooManyFailures
 from workbench.jsonl import iter_rows, write_json
+from workbench.llm_judge import LLMJudge
 from workbench.recipes import METHODS
 from workbench.recipes import method as method_of
 from workbench.recipes.method import Method, Prompts, check_prompts
@@ -39,6 +40,8 @@ def train(
     threads: int | None = None,
     overrides: Sequence[str] = (),
     questions: str | Path | None = None,
+    *,
+    judge: LLMJudge | None = None,
 ) -> dict[str, Any]:
     """`run_experiment` by names, as the command line gives them.
 
@@ -46,11 +49,12 @@ def train(
         steps: training steps instead of the number at this scale.
         overrides: settings "method.field=value".
         questions: the data set or question file of a bench that has no questions of its own.
+        judge: the language model that judges, off the tiny bench; by default rules do.
 
     Raises:
         WorkbenchError: before any work, for whatever in the arguments or the folder cannot work.
     """
-    chosen, place = method_of(method), bench(bench_name, questions=questions)
+    chosen, place = method_of(method), bench(bench_name, questions=questions).judged_by(judge)
     _check_trains(chosen)
     config = configured(chosen, place, steps, overrides)
     return run_experiment(chosen, config, place, out, seed=seed, threads=threads)
@@ -78,9 +82,12 @@ def run_experiment(
     Raises:
         WorkbenchError: before any work, for whatever in the arguments or the folder cannot work.
     """
+    bench = bench.kept_in(out)
     stages = stages_of(method, config, bench, seed)
     stored = read_json(out / "config.json") or {}
     identity = identity_of(method, config, bench, seed=seed, threads=threads or stored.get("threads"))
+    if bench.llm_judge and not stored:
+        bench.llm_judge.try_out()
     with lock(out):
         finished = open_run(out, identity, versions(), read=lambda stored: _in_parts(stored, method.configure(bench.name), out))
         if finished is not None:
@@ -111,6 +118,7 @@ def identity_of(method: Method, config: Any, bench: Bench, *, seed: int, threads
         "threads": threads or DEFAULT_THREADS,
         "world_hash": bench.hash,
         "policy_hash": policy_hash(start),
+        **({"judge": bench.llm_judge.identity()} if bench.llm_judge else {}),
     }
 
 
@@ -133,6 +141,11 @@ def stages_of(method: Method, config: Any, bench: Bench, seed: int) -> Sequence[
     if not 0 <= seed < 2**32:
         raise WorkbenchError(f"the seed is {seed}: it must lie between 0 and {2**32 - 1}")
     check_prompts(config.prompts, bench)
+    if bench.llm_judge and "fact" in method.checks(config) and "fact" not in bench.checks.verify:
+        raise WorkbenchError(
+            f'{method.name} has claims verified against passages, and there are none: give the questions "passages", or name '
+            "an index with --knowledge NAME"
+        )
     return method.stages(config, bench)
 
 
@@ -210,7 +223,7 @@ class _Run:
 
     def head(self) -> dict[str, Any]:
         return {
-            **{key: self.identity[key] for key in ("method", "config", "seed", "threads")},
+            **{key: self.identity[key] for key in ("method", "config", "seed", "threads", "judge") if key in self.identity},
             "bench": self.bench.name,
             "policy": self.bench.policy,
             "versions": versions(),

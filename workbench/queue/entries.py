@@ -50,6 +50,10 @@ KEYS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "steps": (_is_count, "a whole number above 0"),
     "questions": (_is_text, "a data set's name, or a file"),
     "threads": (_is_count, "a whole number above 0"),
+    "judge": (_is_text, "the http address of an endpoint"),
+    "judge_model": (_is_text, "the name of the endpoint's model"),
+    "knowledge": (_is_text, "the name of an index of passages"),
+    "judge_cache": (_is_text, "a file"),
     "name": (_is_text, "a text"),
 }
 
@@ -66,6 +70,10 @@ class Entry:
     questions: str | None = None
     threads: int | None = None
     name: str = ""
+    judge: str | None = None
+    judge_model: str | None = None
+    knowledge: str | None = None
+    judge_cache: str | None = None
     where: str = ""  # in which file it stands, and as which run of it
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from workbench.bench import Bench, bench
 from workbench.experiment import configured, identity_of, run_experiment, stages_of
+from workbench.llm_judge import llm_judge
 from workbench.queue.entries import Entry, read_entries
 from workbench.recipes import method
 from workbench.runs.folder import differences, read_json
@@ -82,15 +83,19 @@ def run_of(
     questions: str | None = None,
     threads: int | None = None,
     root: Path | str = ROOT,
+    **others: str,
 ) -> Run:
     """The run of this description, wherever it was asked for: in a file, or by another script.
 
         run_of("truthrl", seed=1, settings=["truthrl.reward=binary"]).summary
 
+    Args:
+        others: what else an `Entry` has: its judge.
+
     Raises:
         WorkbenchError: it cannot work.
     """
-    return planned(Entry(method, seed, bench_name, tuple(settings), steps, questions, threads), Path(root))
+    return planned(Entry(method, seed, bench_name, tuple(settings), steps, questions, threads, **others), Path(root))
 
 
 def planned(entry: Entry, root: Path, open_bench: Open = bench) -> Run:
@@ -99,7 +104,9 @@ def planned(entry: Entry, root: Path, open_bench: Open = bench) -> Run:
     Raises:
         WorkbenchError: whatever `workbench train` would refuse.
     """
+    judge = llm_judge(entry.judge, entry.judge_model, entry.knowledge, entry.judge_cache)
     chosen, place = method(entry.method), open_bench(entry.bench, entry.questions)
+    place = place.judged_by(judge)
     config = configured(chosen, place, entry.steps, entry.settings)
     stages = stages_of(chosen, config, place, entry.seed)
     identity = identity_of(chosen, config, place, seed=entry.seed, threads=entry.threads)
