@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from tests.helpers.small_bench import SMALL, make_bench
 from tests.helpers.thinker import hotpotqa
+from tests.helpers.tiny_model import make_policy
 from workbench.bench import Bench, bench
 from workbench.evaluate import evaluate_policy
 from workbench.experiment import identity_of, run_experiment
@@ -20,6 +22,7 @@ from workbench.judge.scripted import Fault, JudgeServer, by_checksum
 from workbench.knowledge import build_index
 from workbench.llm_judge import REPLIES, LLMJudge, llm_judge
 from workbench.probe import probe_policy
+from workbench.queue import queue_runs, run_of
 from workbench.recipes import METHODS
 from workbench.types import WorkbenchError
 
@@ -157,3 +160,40 @@ def test_an_evaluation_stops_where_it_is_told_to(place: Bench) -> None:
         assert failed > 2  # of 10 questions twice; a response that says nothing needs no judge
         with pytest.raises(TooManyFailures, match=f"{failed} of 20 answers of an evaluation could not be graded"):
             evaluate_policy("sft", "test", place, 1, threads=1, judge=judge, max_failed=0.1)
+
+
+def test_a_queue_tells_policy_and_judge(tmp_path: Path) -> None:
+    policy, questions = make_policy(tmp_path / "model"), hotpotqa(tmp_path / "hotpot.json")
+    run = {"method": "truthrl", "bench": "paper", "questions": str(questions), "policy": str(policy)}
+    rows = [run, {**run, "judge": NOWHERE, "judge_model": "m"}, {**run, "judge": NOWHERE, "judge_model": "n"}]
+    (tmp_path / "q.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found = queue_runs(tmp_path / "q.jsonl", tmp_path)
+    assert [(one.entry.policy, one.entry.judge) for one in found] == [(str(policy), None), *[(str(policy), NOWHERE)] * 2]
+    again = run_of(
+        "truthrl", 0, "paper", questions=str(questions), policy=str(policy), judge=NOWHERE, judge_model="m",
+        root=tmp_path,
+    )  # fmt: skip
+    assert again.folder == found[1].folder
+    assert len({one.hash for one in found}) == 3
+    assert [one.identity.get("judge", {}).get("model") for one in found] == [None, "m", "n"]
+    assert {one.identity["policy"] for one in found} == {str(policy)}
+
+
+@pytest.mark.slow
+def test_another_policy_is_trained_and_evaluated_over_itself(place: Bench, tmp_path: Path) -> None:
+    other = make_policy(tmp_path / "other", seed=5)
+    with pytest.raises(WorkbenchError, match="no policy folder"):
+        run_experiment(TRUTHRL, SMALL, place.starting_from(str(tmp_path / "nothing")), tmp_path / "run", seed=1)
+    chosen = place.starting_from(str(other))
+    summary = run_experiment(TRUTHRL, SMALL, chosen, tmp_path / "run", seed=1, threads=1)
+    assert (
+        summary["policy"] == str(other) and summary["policy_hash"] != identity_of(TRUTHRL, SMALL, place, seed=1)["policy_hash"]
+    )
+    adapter = json.loads((tmp_path / "run" / "policy" / "adapter_config.json").read_text())
+    assert adapter["base_model_name_or_path"] == str(other)
+    assert chosen.base(str(tmp_path / "run")) == str(other)
+    with pytest.raises(WorkbenchError, match=r"another run \(policy is"):
+        run_experiment(TRUTHRL, SMALL, place, tmp_path / "run", seed=1, threads=1)
+    with pytest.raises(WorkbenchError, match="is an adapter, and training starts from a whole model"):
+        place.starting_from(str(tmp_path / "run"))
+    assert replace(chosen, policy="sft").path("sft") == place.path("sft")

@@ -18,7 +18,7 @@ from workbench.checks import Checks, rule_checks, world_checks
 from workbench.data import SPLITS, load
 from workbench.generate import Policy
 from workbench.llm_judge import REPLIES, LLMJudge
-from workbench.policy import check_policy_name, load_apart, load_policy
+from workbench.policy import adapter_folder, check_policy_name, load_apart, load_policy
 from workbench.runs.folder import read_json
 from workbench.types import Question, WorkbenchError
 from workbench.world import load_world
@@ -78,6 +78,18 @@ class Bench:
         if self.llm_judge is None or self.llm_judge.cache:
             return self
         return self.judged_by(replace(self.llm_judge, cache=folder / REPLIES))
+
+    def starting_from(self, policy: str | None) -> Bench:
+        """The bench whose trainings start from another policy, a model's folder or hub name; with None the bench as it is.
+
+        Raises:
+            WorkbenchError: an adapter, which is no whole model.
+        """
+        if policy is not None and adapter_folder(Path(self.path(policy))):
+            raise WorkbenchError(
+                f"'{policy}' is an adapter, and training starts from a whole model: name a model's folder or hub name"
+            )
+        return self if policy is None else replace(self, policy=policy)
 
     def telling(self, system: str | None) -> Bench:
         """The bench that tells a policy this before each question; with None the bench as it is."""

@@ -41,6 +41,7 @@ def train(
     overrides: Sequence[str] = (),
     questions: str | Path | None = None,
     *,
+    policy: str | None = None,
     judge: LLMJudge | None = None,
 ) -> dict[str, Any]:
     """`run_experiment` by names, as the command line gives them.
@@ -49,12 +50,13 @@ def train(
         steps: training steps instead of the number at this scale.
         overrides: settings "method.field=value".
         questions: the data set or question file of a bench that has no questions of its own.
+        policy: what to start from instead of the bench's own policy: a model's folder or hub name.
         judge: the language model that judges, off the tiny bench; by default rules do.
 
     Raises:
         WorkbenchError: before any work, for whatever in the arguments or the folder cannot work.
     """
-    chosen, place = method_of(method), bench(bench_name, questions=questions).judged_by(judge)
+    chosen, place = method_of(method), bench(bench_name, questions=questions).starting_from(policy).judged_by(judge)
     _check_trains(chosen)
     config = configured(chosen, place, steps, overrides)
     return run_experiment(chosen, config, place, out, seed=seed, threads=threads)

@@ -62,6 +62,9 @@ def train(
         typer.Option("--set", metavar="METHOD.FIELD=VALUE", help="Change a setting; repeatable."),
     ] = None,
     questions: Questions = None,
+    policy: Annotated[
+        str | None, typer.Option(help="A model's folder or public name to start from; by default the bench's own policy.")
+    ] = None,
     judge: Judge = None,
     judge_model: JudgeModel = None,
     knowledge: Knowledge = None,
@@ -71,7 +74,7 @@ def train(
     """Train a policy by a method and evaluate it before and after."""
     with stdout_kept_clean():
         asked = llm_judge(judge, judge_model, knowledge, judge_cache)
-        summary = run(method, bench, seed, out, steps, threads, overrides or [], questions, judge=asked)
+        summary = run(method, bench, seed, out, steps, threads, overrides or [], questions, policy=policy, judge=asked)
     show(summary, as_json, _print_summary)
     return exit_code(summary)
 

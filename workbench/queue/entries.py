@@ -50,6 +50,7 @@ KEYS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "steps": (_is_count, "a whole number above 0"),
     "questions": (_is_text, "a data set's name, or a file"),
     "threads": (_is_count, "a whole number above 0"),
+    "policy": (_is_text, "a model's folder or public name"),
     "judge": (_is_text, "the http address of an endpoint"),
     "judge_model": (_is_text, "the name of the endpoint's model"),
     "knowledge": (_is_text, "the name of an index of passages"),
@@ -70,6 +71,7 @@ class Entry:
     questions: str | None = None
     threads: int | None = None
     name: str = ""
+    policy: str | None = None
     judge: str | None = None
     judge_model: str | None = None
     knowledge: str | None = None

@@ -90,7 +90,7 @@ def run_of(
         run_of("truthrl", seed=1, settings=["truthrl.reward=binary"]).summary
 
     Args:
-        others: what else an `Entry` has: its judge.
+        others: what else an `Entry` has: its policy and its judge.
 
     Raises:
         WorkbenchError: it cannot work.
@@ -106,7 +106,7 @@ def planned(entry: Entry, root: Path, open_bench: Open = bench) -> Run:
     """
     judge = llm_judge(entry.judge, entry.judge_model, entry.knowledge, entry.judge_cache)
     chosen, place = method(entry.method), open_bench(entry.bench, entry.questions)
-    place = place.judged_by(judge)
+    place = place.starting_from(entry.policy).judged_by(judge)
     config = configured(chosen, place, entry.steps, entry.settings)
     stages = stages_of(chosen, config, place, entry.seed)
     identity = identity_of(chosen, config, place, seed=entry.seed, threads=entry.threads)
