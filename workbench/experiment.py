@@ -18,8 +18,7 @@ from workbench.evaluate import evaluate_policy
 from workbench.failures import TooManyFailures
 from workbench.jsonl import iter_rows, write_json
 from workbench.llm_judge import LLMJudge
-from workbench.recipes import METHODS
-from workbench.recipes import method as method_of
+from workbench.recipes import BASELINES, METHODS, trained
 from workbench.recipes.method import Method, Prompts, check_prompts
 from workbench.runs.checkpoints import metrics_rows
 from workbench.runs.folder import lock, open_run, policy_hash, read_json, versions
@@ -56,7 +55,7 @@ def train(
     Raises:
         WorkbenchError: before any work, for whatever in the arguments or the folder cannot work.
     """
-    chosen, place = method_of(method), bench(bench_name, questions=questions).starting_from(policy).judged_by(judge)
+    chosen, place = trained(method), bench(bench_name, questions=questions).starting_from(policy).judged_by(judge)
     _check_trains(chosen)
     config = configured(chosen, place, steps, overrides)
     return run_experiment(chosen, config, place, out, seed=seed, threads=threads)
@@ -153,7 +152,7 @@ def stages_of(method: Method, config: Any, bench: Bench, seed: int) -> Sequence[
 
 def _check_trains(method: Method) -> None:
     if method.stages is None:
-        able = ", ".join(name for name, one in METHODS.items() if one.stages)
+        able = ", ".join(name for name, one in {**METHODS, **BASELINES}.items() if one.stages)
         raise WorkbenchError(f"method '{method.name}' pays rewards but cannot be trained yet: choose one of {able}")
 
 
