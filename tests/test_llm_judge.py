@@ -22,7 +22,7 @@ from workbench.judge.scripted import Fault, JudgeServer, by_checksum
 from workbench.knowledge import build_index
 from workbench.llm_judge import REPLIES, LLMJudge, llm_judge
 from workbench.probe import probe_policy
-from workbench.queue import queue_runs, run_of
+from workbench.queue import Entry, queue_runs, run_of
 from workbench.recipes import METHODS
 from workbench.types import WorkbenchError
 
@@ -56,6 +56,15 @@ def index(folder: Path, text: str) -> str:
 def test_options_that_cannot_work_together_are_refused(options: dict[str, str], remedy: str) -> None:
     with pytest.raises(WorkbenchError, match=remedy.replace("…", ".")):
         llm_judge(**{"url": None, "model": None, **options})
+
+
+def test_a_password_in_its_address_is_shown_and_stored_nowhere(place: Bench, tmp_path: Path) -> None:
+    url = "https://ada:pa55-w0rd@127.0.0.1:9"
+    judged = place.judged_by(llm_judge(url, "m"))
+    with pytest.raises(WorkbenchError, match="gives no verdict") as refused:
+        run_experiment(TRUTHRL, SMALL, judged, tmp_path / "run", seed=1)
+    told = (refused.value, judged, Entry("truthrl", judge=url), identity_of(TRUTHRL, SMALL, judged, seed=1))
+    assert "pa55" not in " ".join(map(repr, told))
 
 
 def test_without_options_there_is_no_judge() -> None:

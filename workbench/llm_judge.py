@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ class LLMJudge:
     """A model of an OpenAI-compatible endpoint; `knowledge` is the index that claims find passages in, by name or folder, where
     a question brings none; `cache` the file that keeps its replies."""
 
-    url: str
+    url: str = field(repr=False)  # it may hold a password
     model: str
     knowledge: str | None = None
     cache: Path | None = None
@@ -99,7 +99,7 @@ class _Later:
     def __call__(self, prompts: Sequence[Prompt]) -> list[Reply]:
         try:
             return self._asked(prompts)
-        finally:  # between calls the file is whole by itself, and nobody's
+        finally:  # between calls the file is whole, and open nowhere
             if self._asked.cache:
                 self._asked.cache.close()
 

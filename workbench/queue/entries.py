@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +72,7 @@ class Entry:
     threads: int | None = None
     name: str = ""
     policy: str | None = None
-    judge: str | None = None
+    judge: str | None = field(default=None, repr=False)  # its address may hold a password
     judge_model: str | None = None
     knowledge: str | None = None
     judge_cache: str | None = None
