@@ -106,15 +106,15 @@ def test_without_arguments_prints_help(cli: Cli) -> None:
     assert "Usage" in out + err
 
 
-def fail(*_: Any) -> None:
+def fail(*_: Any, **__: Any) -> None:
     raise WorkbenchError("two\nlines")
 
 
-def crash(*_: Any) -> None:
+def crash(*_: Any, **__: Any) -> None:
     raise ZeroDivisionError("by zero")
 
 
-def interrupt(*_: Any) -> None:
+def interrupt(*_: Any, **__: Any) -> None:
     raise KeyboardInterrupt
 
 
@@ -190,7 +190,7 @@ def test_evaluate_prints_a_row_per_tier(cli: Cli, small_bench: None) -> None:
     ],
 )
 def test_exit_codes(cli: Cli, monkeypatch: pytest.MonkeyPatch, more: dict[str, Any], expected: int) -> None:
-    stand_in(monkeypatch, "train", evaluate_policy=lambda *_: report(**more))
+    stand_in(monkeypatch, "train", evaluate_policy=lambda *_, **__: report(**more))
     code, out, _ = cli("evaluate", "p", "--split", "ood", "--json")
     assert code == expected
     assert json.loads(out) == report(**more)
@@ -202,7 +202,7 @@ def test_exit_codes(cli: Cli, monkeypatch: pytest.MonkeyPatch, more: dict[str, A
 )
 def test_exit_codes_of_training(cli: Cli, monkeypatch: pytest.MonkeyPatch, status: str, failed: int, expected: int) -> None:
     summary = {"method": "m", "seed": 3, "before": report(), "after": None, "status": status, "failed": failed}
-    stand_in(monkeypatch, "train", run=lambda *_: summary)
+    stand_in(monkeypatch, "train", run=lambda *_, **__: summary)
     assert cli(*TRAIN)[0] == expected
     stand_in(monkeypatch, "train", run_demo=lambda *_: {"ternary": {**summary, "failed": 0}, "binary": summary})
     assert cli("demo")[0] == expected
@@ -211,7 +211,7 @@ def test_exit_codes_of_training(cli: Cli, monkeypatch: pytest.MonkeyPatch, statu
 def test_a_failed_row_of_an_evaluation_fails_training_too(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     after = report(sampled={**scores(0.5), "failed": 1})
     summary = {"method": "m", "seed": 3, "before": report(), "after": after, "status": "done", "failed": 0}
-    stand_in(monkeypatch, "train", run=lambda *_: summary)
+    stand_in(monkeypatch, "train", run=lambda *_, **__: summary)
     assert cli(*TRAIN)[0] == 3
 
 

@@ -12,6 +12,7 @@ import pytest
 from tests.helpers.small_bench import NAMES, SETTINGS, SMALL, all_questions, make_bench
 from tests.helpers.tiny_model import make_policy
 from workbench.bench import Bench
+from workbench.checks import Checks, rule_checks
 from workbench.config import override
 from workbench.evaluate import evaluate_policy
 from workbench.experiment import run_experiment, totals, train
@@ -22,7 +23,18 @@ from workbench.recipes.method import scaled
 from workbench.runs.folder import lock
 from workbench.store import append_feedback
 from workbench.train.stage import Job, Stage, Status
-from workbench.types import Cost, Failure, Feedback, Question, Response, Reward, WorkbenchError
+from workbench.types import (
+    Checked,
+    Claims,
+    Cost,
+    Failure,
+    Feedback,
+    Question,
+    Response,
+    Reward,
+    Verdict,
+    WorkbenchError,
+)
 
 TRUTHRL = METHODS["truthrl"]
 
@@ -131,9 +143,6 @@ def test_interrupted_evaluation_is_an_interrupted_run(bench: Bench, tmp_path: Pa
 
 
 def test_kinds_without_gold_answers_are_evaluated_by_their_claims(bench: Bench, tmp_path: Path) -> None:
-    from workbench.checks import Checks, rule_checks
-    from workbench.types import Checked, Claims, Verdict
-
     def facts(batch: Any) -> list[Checked]:
         return [
             Checked(tuple(Verdict(f"claim:{claim.id}", "fact", "correct") for claim in claims.claims)) for _, claims in batch
@@ -167,6 +176,18 @@ def test_a_run_that_was_begun_before_configs_had_parts_goes_on(bench: Bench, tmp
     (out / "config.json").write_text(json.dumps({**stored, "config": {**old, "learning_rate": 0.5}}))
     with pytest.raises(WorkbenchError, match=r"config\.grpo\.learning_rate is 0\.5, not 0\.01"):
         run(bench, out)
+
+
+def test_an_evaluation_that_fails_is_made_again_and_not_kept(bench: Bench, tmp_path: Path) -> None:
+    def fail(batch: Any) -> list[Checked]:
+        return [Checked((Verdict("outcome", "answer", error=Failure("judge", "server", "it is away")),)) for _ in batch]
+
+    away, out = replace(bench, judge=lambda: Checks(rule_checks().extract, {"outcome": fail})), tmp_path / "run"
+    summary = run(away, out)
+    assert (summary["status"], summary["before"]) == ("too_many_failures", None) and not (out / "before.json").exists()
+    allowed = run(away, tmp_path / "allowed", scaled(SMALL, grpo={"max_failed": 1.0}))
+    assert allowed["before"]["greedy"]["failed"] == len(NAMES)
+    assert run(bench, out)["before"]["greedy"]["failed"] == 0
 
 
 def test_methods_and_benches_are_named_on_the_command_line(

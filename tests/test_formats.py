@@ -19,7 +19,9 @@ from workbench.experiment import run_experiment
 from workbench.inspector.opened import pay
 from workbench.judge import LABELS
 from workbench.judge.prompts import TASKS
+from workbench.judge.scripted import JudgeServer
 from workbench.judge.wire import read as read_reply
+from workbench.llm_judge import LLMJudge
 from workbench.probe import probe_policy
 from workbench.queue import run_of, status_of
 from workbench.queue.entries import KEYS
@@ -87,8 +89,9 @@ def test_settings_of_a_scoring_are_those_of_the_page(tmp_path: Path) -> None:
 
 
 def test_a_run_has_the_files_and_fields_of_the_page(tmp_path: Path) -> None:
-    bench = make_bench(tmp_path / "policy")
-    run_experiment(METHODS["truthrl"], scaled(SMALL, grpo={"steps": 1}), bench, tmp_path / "run", seed=3)
+    with JudgeServer() as server:
+        bench = make_bench(tmp_path / "policy").judged_by(LLMJudge(server.url, "m"))
+        run_experiment(METHODS["truthrl"], scaled(SMALL, grpo={"steps": 1}), bench, tmp_path / "run", seed=3)
     for name, file in (("config", "config.json"), ("summary", "summary.json"), ("metrics", "metrics.jsonl")):
         stored = json.loads((tmp_path / "run" / file).read_text())
         assert names(name) == {re.sub("^reward/.*", "reward/PART", field) for field in stored}, name

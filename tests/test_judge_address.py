@@ -167,10 +167,8 @@ def test_the_key_of_a_service_goes_to_no_other_judge(
 
 
 def test_which_variable_is_read_for_which_judge(monkeypatch: pytest.MonkeyPatch) -> None:
-    from workbench.score.setup import HOSTS, KEY, Options, _key
-
-    def key(url: str, name: str | None = None) -> str | None:
-        return _key(Options(Path("in"), Path("out"), judge=url, model="m", api_key_env=name))
+    from workbench.judge.key import HOSTS, KEY
+    from workbench.judge.key import key_of as key
 
     assert set(HOSTS) == {"OPENAI_API_KEY"} and KEY == "WORKBENCH_JUDGE_KEY"
     monkeypatch.delenv(KEY, raising=False)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from workbench.grade import grade
 from workbench.judge import elements
 from workbench.knowledge import from_passages
+from workbench.store import append_feedback, iter_feedback, read_passages
 from workbench.types import Checked, Claim, Claims, Cost, Failure, Passage, Prompt, Question, Reply, Response, Verdict, Verify
 from workbench.verify import checklist, claim_checklist, facts, judged_outcome, reasoning
 from workbench.verify.evidence import cite
@@ -128,6 +132,20 @@ def test_search_is_asked_once_for_the_claims_of_all_rows_with_their_titles() -> 
     assert error is not None and (error.stage, error.kind) == ("retrieve", "no_passages")
     assert first.verdicts[1].informativeness == 4  # it was rated all the same
     assert labels(second, "fact") == labels(third, "fact") == ["correct"]
+
+
+def test_what_was_searched_for_is_stored_beside_the_rows(tmp_path: Path) -> None:
+    asked = Question("q", "Who is Ada?")
+    told, claims = found("Ada was born in Paris. She is a painter.", "Ada was born in Paris.", "Ada is a painter.")
+    told = replace(told, question=asked)
+    verify = facts(Scripted(truth), from_passages([PASSAGE, Passage("other", "Bo", "Bo sings.")]).search)
+    assert [passage.id for passage in verify([(told, claims)])[0].passages] == ["p"]
+    [row] = grade([verify], {}, lambda responses: [claims for _ in responses])([told])
+    append_feedback(tmp_path, [row])
+    assert read_passages(tmp_path) == {"p": PASSAGE}
+    assert "passages" not in row.to_row() and [stored.passages for stored in iter_feedback(tmp_path)] == [()]
+    [own] = verify([(response("Ada was born in Paris."), claims)])
+    assert own.passages == ()  # the question's, which are stored with it
 
 
 def test_a_claim_that_shares_no_word_with_any_page_is_vague_and_no_failure() -> None:

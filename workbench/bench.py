@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from workbench.checks import Checks, rule_checks, world_checks
-from workbench.data import load
+from workbench.data import SPLITS, load
 from workbench.generate import Policy
-from workbench.policy import check_policy_name, load_apart, load_policy
+from workbench.llm_judge import REPLIES, LLMJudge
+from workbench.policy import adapter_folder, check_policy_name, load_apart, load_policy
 from workbench.runs.folder import read_json
 from workbench.types import Question, WorkbenchError
 from workbench.world import load_world
@@ -39,6 +40,7 @@ class Bench:
 
     How a method is set at this scale stands on the method's page. `judge` makes the checks that responses are graded by, when
     they are first asked for: the closed world's own on the tiny bench; elsewhere, unless others are given, what rules can tell.
+    `llm_judge` is the language model behind them, where there is one.
     """
 
     name: str
@@ -51,10 +53,43 @@ class Bench:
     long_new_tokens: int = 0  # for questions that ask for a whole text, where that is more
     # How many of the documents that its policies learnt from state what a question asks for; None where nobody has counted.
     shown: Callable[[Question], int | None] = lambda question: None
+    llm_judge: LLMJudge | None = None
 
     @cached_property
     def checks(self) -> Checks:
         return self.judge()
+
+    def judged_by(self, judge: LLMJudge | None) -> Bench:
+        """The bench whose responses a language model judges; with None the bench as it is.
+
+        Raises:
+            WorkbenchError: the bench has a judge of its own.
+        """
+        if judge is None:
+            return self
+        if self.name == "tiny":
+            raise WorkbenchError("the tiny bench has an exact judge of its own: leave --judge out, or choose another --bench")
+        passages = (question.passages for split in SPLITS for question in self.questions(split))
+        evidence = judge.knowledge is not None or any(passages)
+        return replace(self, llm_judge=judge, judge=lambda: judge.checks(evidence))
+
+    def kept_in(self, folder: Path) -> Bench:
+        """The bench whose judge keeps its replies in this folder, unless it was told where."""
+        if self.llm_judge is None or self.llm_judge.cache:
+            return self
+        return self.judged_by(replace(self.llm_judge, cache=folder / REPLIES))
+
+    def starting_from(self, policy: str | None) -> Bench:
+        """The bench whose trainings start from another policy, a model's folder or hub name; with None the bench as it is.
+
+        Raises:
+            WorkbenchError: an adapter, which is no whole model.
+        """
+        if policy is not None and adapter_folder(Path(self.path(policy))):
+            raise WorkbenchError(
+                f"'{policy}' is an adapter, and training starts from a whole model: name a model's folder or hub name"
+            )
+        return self if policy is None else replace(self, policy=policy)
 
     def telling(self, system: str | None) -> Bench:
         """The bench that tells a policy this before each question; with None the bench as it is."""

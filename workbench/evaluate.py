@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from workbench.bench import Bench
 from workbench.bench import bench as bench_of
 from workbench.checks import Checks
+from workbench.failures import TooManyFailures, too_many
 from workbench.generate import Policy, generate
 from workbench.grade import SAID, assemble
+from workbench.llm_judge import LLMJudge
 from workbench.metrics import RATES, Row, breakdown, claim_table, rows_of, table
 from workbench.runs.folder import read_json
 from workbench.threads import use_threads
-from workbench.types import Feedback, Grade, Question, WorkbenchError
+from workbench.types import Failure, Feedback, Grade, Question, WorkbenchError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,6 +44,8 @@ def evaluate_policy(
     questions: str | Path | None = None,
     lang: str = "en",
     apart: bool = False,
+    judge: LLMJudge | None = None,
+    max_failed: float = 1.0,
 ) -> dict[str, Any]:
     """Evaluate a policy on one split of a bench, by the bench's own checks; a run's is told what it was told in training.
 
@@ -56,11 +60,15 @@ def evaluate_policy(
         questions: the data set or question file of a bench, given by name, that has no questions of its own.
         lang: the language to ask in; "l2" is the second one of the tiny bench's world.
         apart: generate in a process of its own.
+        judge: the language model that judges in the place of the bench's own checks.
+        max_failed: the share of ungraded responses above which there is no report.
 
     Raises:
         WorkbenchError: unknown policy, bench or split, or no question is left.
+        workbench.failures.TooManyFailures: more than `max_failed` of the responses could not be graded.
     """
     chosen = bench_of(bench, questions=questions) if isinstance(bench, str) else bench
+    chosen = chosen.judged_by(judge)
     chosen = chosen.telling(told(chosen.path(policy)))
     pool = chosen.questions(split, kinds or None, lang)
     selected = select(pool if kinds else [question for question in pool if question.answers], limit, seed)
@@ -70,7 +78,7 @@ def evaluate_policy(
     with use_threads(threads):
         loaded = chosen.load(policy, apart=apart, threads=threads)
         grade, most = evaluation_grade(chosen.checks), chosen.longest(selected)
-        result = evaluate(loaded, selected, grade, most, samples=samples, seed=seed)
+        result = evaluate(loaded, selected, grade, most, samples=samples, seed=seed, max_failed=max_failed)
     return result | {"policy": policy, "split": split}
 
 
@@ -92,14 +100,41 @@ def evaluation_grade(checks: Checks) -> Grade:
 
 
 def evaluate(
-    policy: Policy, questions: Sequence[Question], grade: Grade, max_new_tokens: int, *, samples: int = 1, seed: int = 0
+    policy: Policy,
+    questions: Sequence[Question],
+    grade: Grade,
+    max_new_tokens: int,
+    *,
+    samples: int = 1,
+    seed: int = 0,
+    max_failed: float = 1.0,
 ) -> dict[str, Any]:
-    """Evaluate a loaded policy on `questions`, graded by `grade`; see `report` for the result."""
+    """Evaluate a loaded policy on `questions`, graded by `grade`; see `report` for the result.
+
+    Raises:
+        workbench.failures.TooManyFailures: more than `max_failed` of the responses could not be graded.
+    """
     greedy = grade(generate(policy, questions, max_new_tokens=max_new_tokens, greedy=True))
     drawn: list[Feedback] = []
     if samples:
         drawn = grade(generate(policy, questions, max_new_tokens=max_new_tokens, samples=samples, seed=seed))
+    _check_graded([*greedy, *drawn], max_failed)
     return report(greedy, drawn, policy=policy.name, seeds=[seed])
+
+
+def _check_graded(feedbacks: Sequence[Feedback], max_failed: float) -> None:
+    errors = [error for feedback in feedbacks if (error := _ungraded(feedback))]
+    if too_many(len(errors), len(feedbacks), max_failed):
+        raise TooManyFailures(
+            f"{len(errors)} of {len(feedbacks)} answers of an evaluation could not be graded ({errors[0].message}): mend that "
+            "and run the same command again"
+        )
+
+
+def _ungraded(feedback: Feedback) -> Failure | None:
+    """Why nothing was found out about a response: its outcome, or its extraction, failed."""
+    outcome = feedback.verdict("outcome")
+    return feedback.error or (outcome.error if outcome else None)
 
 
 def report(

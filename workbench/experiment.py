@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from workbench.bench import START, Bench, bench, check_policy
-from workbench.config import restore
+from workbench.config import restore, settings
 from workbench.evaluate import evaluate_policy
 from workbench.failures import TooManyFailures
 from workbench.jsonl import iter_rows, write_json
-from workbench.recipes import METHODS
-from workbench.recipes import method as method_of
+from workbench.llm_judge import LLMJudge
+from workbench.recipes import BASELINES, METHODS, trained
 from workbench.recipes.method import Method, Prompts, check_prompts
 from workbench.runs.checkpoints import metrics_rows
 from workbench.runs.folder import lock, open_run, policy_hash, read_json, versions
@@ -26,6 +26,8 @@ from workbench.threads import DEFAULT_THREADS, use_threads
 from workbench.train.models import import_unsloth_first
 from workbench.train.stage import Job, Stage
 from workbench.types import Cost, WorkbenchError
+
+MAX_FAILED = 0.2  # share of ungraded answers above which an evaluation is none, where no trainer of the method has its own
 
 
 def train(
@@ -37,6 +39,9 @@ def train(
     threads: int | None = None,
     overrides: Sequence[str] = (),
     questions: str | Path | None = None,
+    *,
+    policy: str | None = None,
+    judge: LLMJudge | None = None,
 ) -> dict[str, Any]:
     """`run_experiment` by names, as the command line gives them.
 
@@ -44,11 +49,13 @@ def train(
         steps: training steps instead of the number at this scale.
         overrides: settings "method.field=value".
         questions: the data set or question file of a bench that has no questions of its own.
+        policy: what to start from instead of the bench's own policy: a model's folder or hub name.
+        judge: the language model that judges, off the tiny bench; by default rules do.
 
     Raises:
         WorkbenchError: before any work, for whatever in the arguments or the folder cannot work.
     """
-    chosen, place = method_of(method), bench(bench_name, questions=questions)
+    chosen, place = trained(method), bench(bench_name, questions=questions).starting_from(policy).judged_by(judge)
     _check_trains(chosen)
     config = configured(chosen, place, steps, overrides)
     return run_experiment(chosen, config, place, out, seed=seed, threads=threads)
@@ -76,15 +83,23 @@ def run_experiment(
     Raises:
         WorkbenchError: before any work, for whatever in the arguments or the folder cannot work.
     """
+    bench = bench.kept_in(out)
     stages = stages_of(method, config, bench, seed)
     stored = read_json(out / "config.json") or {}
     identity = identity_of(method, config, bench, seed=seed, threads=threads or stored.get("threads"))
+    if bench.llm_judge and not stored:
+        bench.llm_judge.try_out()
     with lock(out):
         finished = open_run(out, identity, versions(), read=lambda stored: _in_parts(stored, method.configure(bench.name), out))
         if finished is not None:
             print(f"'{out}' is finished: this is its stored summary", file=sys.stderr)
             return finished
-        return _Run(config.prompts, bench, out, identity).through(stages, bench.path(bench.policy))
+        return _Run(config.prompts, bench, out, identity, _max_failed(config)).through(stages, bench.path(bench.policy))
+
+
+def _max_failed(config: Any) -> float:
+    """The largest share of ungraded answers that a trainer of this config goes on with."""
+    return max((value for name, value, _ in settings(config) if name.endswith(".max_failed")), default=MAX_FAILED)
 
 
 def identity_of(method: Method, config: Any, bench: Bench, *, seed: int, threads: int | None = None) -> dict[str, Any]:
@@ -104,6 +119,7 @@ def identity_of(method: Method, config: Any, bench: Bench, *, seed: int, threads
         "threads": threads or DEFAULT_THREADS,
         "world_hash": bench.hash,
         "policy_hash": policy_hash(start),
+        **({"judge": bench.llm_judge.identity()} if bench.llm_judge else {}),
     }
 
 
@@ -126,12 +142,17 @@ def stages_of(method: Method, config: Any, bench: Bench, seed: int) -> Sequence[
     if not 0 <= seed < 2**32:
         raise WorkbenchError(f"the seed is {seed}: it must lie between 0 and {2**32 - 1}")
     check_prompts(config.prompts, bench)
+    if bench.llm_judge and "fact" in method.checks(config) and "fact" not in bench.checks.verify:
+        raise WorkbenchError(
+            f'{method.name} has claims verified against passages, and there are none: give the questions "passages", or name '
+            "an index with --knowledge NAME"
+        )
     return method.stages(config, bench)
 
 
 def _check_trains(method: Method) -> None:
     if method.stages is None:
-        able = ", ".join(name for name, one in METHODS.items() if one.stages)
+        able = ", ".join(name for name, one in {**METHODS, **BASELINES}.items() if one.stages)
         raise WorkbenchError(f"method '{method.name}' pays rewards but cannot be trained yet: choose one of {able}")
 
 
@@ -143,6 +164,7 @@ class _Run:
     bench: Bench
     out: Path
     identity: Mapping[str, Any]
+    max_failed: float
 
     def through(self, stages: Sequence[Stage], start: str) -> dict[str, Any]:
         """Evaluation, stages, evaluation; then, whatever came of it, the summary."""
@@ -197,12 +219,12 @@ class _Run:
         return evaluate_policy(
             policy, self.prompts.eval_split, self.bench.telling(self.prompts.system), samples=self.prompts.eval_samples,
             seed=self.identity["seed"], kinds=self.prompts.evaluated(), threads=self.identity["threads"],
-            apart="unsloth" in sys.modules,
+            apart="unsloth" in sys.modules, max_failed=self.max_failed,
         )  # fmt: skip
 
     def head(self) -> dict[str, Any]:
         return {
-            **{key: self.identity[key] for key in ("method", "config", "seed", "threads")},
+            **{key: self.identity[key] for key in ("method", "config", "seed", "threads", "judge") if key in self.identity},
             "bench": self.bench.name,
             "policy": self.bench.policy,
             "versions": versions(),

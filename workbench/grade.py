@@ -47,7 +47,12 @@ def grade(verify: Sequence[Verify], rewards: Mapping[str, RewardFn], extract: Ex
             checked = check(batch)
             assert len(checked) == len(batch), (len(checked), len(batch))
             rows = [
-                replace(row, verdicts=row.verdicts + _finite(result.verdicts), cost=row.cost + result.cost)
+                replace(
+                    row,
+                    verdicts=row.verdicts + _finite(result.verdicts),
+                    cost=row.cost + result.cost,
+                    passages=row.passages + result.passages,
+                )
                 for row, result in zip(rows, checked, strict=True)
             ]
         return [rescore(row, rewards) for row in rows]
@@ -80,8 +85,8 @@ def assemble(
     if missing := [name for name in names if name not in checks.verify]:
         known = ", ".join(sorted(checks.verify))
         raise WorkbenchError(
-            f"the judge at hand has no check {', '.join(missing)}: it has {known}; give others, as in "
-            "bench(…, checks=judge_checks(judge, search)), or choose another method"
+            f"the judge at hand has no check {', '.join(missing)}: it has {known}; name a language "
+            "model as the judge with --judge URL, or choose another method"
         )
     verify = [_with_gold(checks.verify[name]) if where_given and name == "outcome" else checks.verify[name] for name in names]
     return grade(verify, rewards, _of_sections(extract, sections) if OF_CLAIMS.intersection(needed) else None)

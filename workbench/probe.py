@@ -24,6 +24,7 @@ from workbench.evaluate import select, told
 from workbench.generate import Sampling
 from workbench.grade import assemble
 from workbench.jsonl import write_json
+from workbench.llm_judge import LLMJudge
 from workbench.metrics.boundary import boundary_report
 from workbench.policy import adapter_base, adapter_folder
 from workbench.runs.folder import lock, open_run, policy_hash, versions
@@ -50,6 +51,7 @@ def probe_policy(
     threads: int = DEFAULT_THREADS,
     questions: str | Path | None = None,
     lang: str = "en",
+    judge: LLMJudge | None = None,
 ) -> dict[str, Any]:
     """Sample k answers to each question of a split and report what the policy knows, by the bench's own check of outcomes.
 
@@ -60,7 +62,7 @@ def probe_policy(
         policy: as `evaluate_policy` takes it; by default the bench's own.
         out: the folder; by default one of `root` that is named after all that the result depends on but the bench's checks:
             name one for a bench with others than its own.
-        limit, kinds, lang, questions: as `evaluate_policy` takes them; a question without gold answers is not probed.
+        limit, kinds, lang, questions, judge: as `evaluate_policy` takes them; a question without gold answers is not probed.
 
     Returns:
         `metrics.boundary.boundary_report`, with `policy`, `split`, `status` ("done" or "interrupted") and `out`.
@@ -70,6 +72,7 @@ def probe_policy(
         workbench.failures.TooManyFailures: more than a fifth of the samples could not be graded.
     """
     chosen = bench_of(bench, questions=questions) if isinstance(bench, str) else bench
+    chosen = chosen.judged_by(judge)
     name = policy or chosen.policy
     check_policy(name, chosen.path(name))
     chosen = chosen.telling(told(chosen.path(name)))
@@ -77,10 +80,12 @@ def probe_policy(
     how = Sampling(chosen.longest(selected), samples=k, temperature=temperature, top_p=top_p, seed=seed)
     check_values(how)
     check_numbers(how, {"samples": 1}, positive=("temperature", "top_p"), shares=("top_p",))
-    grade = assemble(chosen.checks, ["outcome"], {})
     asked = {"split": split, "kinds": sorted(kinds or ()), "lang": lang, "limit": limit}
     identity = {"probe": asdict(how), **asked, "threads": threads, "policy": name, **_weights(chosen, name)}
     folder = out or root / _name(identity)
+    grade = assemble(chosen.kept_in(folder).checks, ["outcome"], {})
+    if chosen.llm_judge and not (folder / "config.json").exists():
+        chosen.llm_judge.try_out()
     with lock(folder):
         finished = open_run(folder, identity, versions())
         if finished is not None:
@@ -117,6 +122,7 @@ def _weights(bench: Bench, policy: str) -> dict[str, Any]:
         "world_hash": bench.hash,
         "policy_hash": policy_hash(str(adapter or path)),
         "base_hash": policy_hash(base) if base else None,
+        **({"judge": bench.llm_judge.identity()} if bench.llm_judge else {}),
     }
 
 

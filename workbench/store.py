@@ -59,13 +59,14 @@ class Store:
     def append(self, feedbacks: Sequence[Feedback], passages: Iterable[Passage] = ()) -> list[dict[str, Any]]:
         """Add rows, with the questions and passages that are new, hand them to the operating system, and return them.
 
-        `passages` are more than the questions bring: those that were retrieved, which evidence refers to by id.
+        The passages are those of the questions, those retrieved for a row, which evidence refers to by id, and `passages`.
         """
         questions = list({id(f.response.question): f.response.question for f in feedbacks}.values())
         rows = [feedback.to_row() for feedback in feedbacks]
         lines = [encode(row) for row in rows]  # before anything is written: this may raise
         inside = (passage for question in questions for passage in question.passages)
-        self._add(PASSAGES, map(_passage_row, (*inside, *passages)))
+        retrieved = (passage for feedback in feedbacks for passage in feedback.passages)
+        self._add(PASSAGES, map(_passage_row, (*inside, *retrieved, *passages)))
         self._add(QUESTIONS, (_question_row(question) for question in questions))
         self._write(self._rollouts, lines)
         return rows

@@ -251,15 +251,22 @@ class Claims:
 
 @dataclass(frozen=True)
 class Checked:
-    """What one verifier found out about one response; a check that failed is a verdict with an error."""
+    """What one verifier found out about one response; a check that failed is a verdict with an error.
+
+    `passages` are those that it searched for: what evidence refers to by id.
+    """
 
     verdicts: tuple[Verdict, ...] = ()
     cost: Cost = Cost()
+    passages: tuple[Passage, ...] = ()
 
 
 @dataclass(frozen=True)
 class Feedback:
-    """One response with everything that was found out about it: the row that is stored, plotted and trained on."""
+    """One response with everything that was found out about it: the row that is stored, plotted and trained on.
+
+    `passages`, those that were searched for, are stored beside the row, as its question is, and not read back with it.
+    """
 
     response: Response
     sentences: tuple[tuple[int, int], ...] = ()
@@ -268,6 +275,7 @@ class Feedback:
     rewards: Mapping[str, Reward] = field(default_factory=dict)
     error: Failure | None = None
     cost: Cost = Cost()
+    passages: tuple[Passage, ...] = field(default=(), compare=False, repr=False)
 
     def verdict(self, target: str, aspect: str | None = None) -> Verdict | None:
         """The first verdict on `target` (of one aspect, where it is named), or None."""

@@ -9,6 +9,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -28,6 +29,28 @@ Threads = Annotated[int, typer.Option(min=1, help="CPU threads.")]
 Bench = Annotated[str, typer.Option(help="The bench: tiny runs on a laptop; small and paper need --questions.")]
 Questions = Annotated[
     str | None, typer.Option(metavar="NAME|FILE", help="Data set or file of questions for the benches small and paper.")
+]
+
+Judge = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        help="Off the tiny bench: a language model behind an OpenAI-compatible endpoint judges, instead of rules. The key "
+        "that it wants is read from WORKBENCH_JUDGE_KEY or, for api.openai.com, OPENAI_API_KEY.",
+    ),
+]
+JudgeModel = Annotated[str | None, typer.Option(metavar="NAME", help="The endpoint's model.")]
+Knowledge = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", help="Evidence for claims where questions bring no passages: an index of `workbench index build`."
+    ),
+]
+JudgeCache = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="Keeps the judge's replies; by default judge.sqlite in the --out folder, if there is one."
+    ),
 ]
 
 

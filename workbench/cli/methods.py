@@ -8,7 +8,7 @@ import typer
 
 from workbench.cli.frame import Json, app, print_table, show, text
 from workbench.config import settings
-from workbench.recipes import METHODS, method
+from workbench.recipes import BASELINES, METHODS, trained
 
 
 @app.command(epilog="Example: workbench methods truthrl --bench tiny")
@@ -19,16 +19,20 @@ def methods(
 ) -> None:
     """List the methods, or one method's settings: what `--set METHOD.FIELD=VALUE` can change, and what it is now."""
     if name is None:
-        listed = {recipe.name: {"title": recipe.title, "trains": recipe.stages is not None} for recipe in METHODS.values()}
+        listed = {
+            name: {"title": recipe.title, "pays": name in METHODS, "trains": recipe.stages is not None}
+            for name, recipe in {**METHODS, **BASELINES}.items()
+        }
         show(listed, as_json, _print_methods)
     else:
-        config = method(name).configure(bench)
+        config = trained(name).configure(bench)
         fields = {f"{name}.{field}": {"value": value, "help": help} for field, value, help in settings(config)}
         show(fields, as_json, _print_settings)
 
 
 def _print_methods(listed: Any) -> None:
-    rows = [(name, entry["title"], "rewards, training" if entry["trains"] else "rewards") for name, entry in listed.items()]
+    offers = {"pays": "rewards", "trains": "training"}
+    rows = [(name, one["title"], ", ".join(told for key, told in offers.items() if one[key])) for name, one in listed.items()]
     print_table("", ("method", "", "here"), rows)
 
 

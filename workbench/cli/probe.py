@@ -11,6 +11,10 @@ import typer
 from workbench.cli.frame import (
     Bench,
     Json,
+    Judge,
+    JudgeCache,
+    JudgeModel,
+    Knowledge,
     Questions,
     Seed,
     Threads,
@@ -24,6 +28,7 @@ from workbench.cli.frame import (
     stdout_kept_clean,
     text,
 )
+from workbench.llm_judge import llm_judge
 from workbench.metrics import RATES
 from workbench.metrics.boundary import SHARES
 from workbench.probe import probe_policy
@@ -54,6 +59,10 @@ def probe(
     threads: Threads = DEFAULT_THREADS,
     questions: Questions = None,
     lang: Annotated[Literal["en", "l2"], typer.Option(help="The world's language to ask in; l2 is its second.")] = "en",
+    judge: Judge = None,
+    judge_model: JudgeModel = None,
+    knowledge: Knowledge = None,
+    judge_cache: JudgeCache = None,
     as_json: Json = False,
 ) -> int:
     """Find the boundary of a policy's knowledge: which questions it never answers right, and how sure it is of its answers."""
@@ -61,6 +70,7 @@ def probe(
         result = probe_policy(
             policy, split, bench, k=k, out=out, temperature=temperature, top_p=top_p, seed=seed, limit=limit,
             kinds=kinds or None, threads=threads, questions=questions, lang=lang,
+            judge=llm_judge(judge, judge_model, knowledge, judge_cache),
         )  # fmt: skip
     show(result, as_json, _print)
     if result["failed"]:

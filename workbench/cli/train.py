@@ -11,6 +11,10 @@ import typer
 from workbench.cli.frame import (
     Bench,
     Json,
+    Judge,
+    JudgeCache,
+    JudgeModel,
+    Knowledge,
     Questions,
     Seed,
     Threads,
@@ -24,8 +28,9 @@ from workbench.cli.frame import (
 from workbench.demo import run_demo
 from workbench.evaluate import evaluate_policy
 from workbench.experiment import train as run
+from workbench.llm_judge import llm_judge
 from workbench.metrics import RATES
-from workbench.recipes import METHODS
+from workbench.recipes import BASELINES, METHODS
 from workbench.threads import DEFAULT_THREADS
 
 
@@ -43,7 +48,7 @@ def demo(
 def train(
     method: Annotated[
         str,
-        typer.Argument(metavar="METHOD", help=f"One of {', '.join(METHODS)}; see `workbench methods`."),
+        typer.Argument(metavar="METHOD", help=f"One of {', '.join((*METHODS, *BASELINES))}; see `workbench methods`."),
     ],
     out: Annotated[Path, typer.Option(help="Folder of the run; an unfinished one is resumed.")],
     bench: Bench = "tiny",
@@ -57,11 +62,19 @@ def train(
         typer.Option("--set", metavar="METHOD.FIELD=VALUE", help="Change a setting; repeatable."),
     ] = None,
     questions: Questions = None,
+    policy: Annotated[
+        str | None, typer.Option(help="A model's folder or public name to start from; by default the bench's own policy.")
+    ] = None,
+    judge: Judge = None,
+    judge_model: JudgeModel = None,
+    knowledge: Knowledge = None,
+    judge_cache: JudgeCache = None,
     as_json: Json = False,
 ) -> int:
     """Train a policy by a method and evaluate it before and after."""
     with stdout_kept_clean():
-        summary = run(method, bench, seed, out, steps, threads, overrides or [], questions)
+        asked = llm_judge(judge, judge_model, knowledge, judge_cache)
+        summary = run(method, bench, seed, out, steps, threads, overrides or [], questions, policy=policy, judge=asked)
     show(summary, as_json, _print_summary)
     return exit_code(summary)
 
@@ -80,11 +93,18 @@ def evaluate(
     threads: Threads = DEFAULT_THREADS,
     questions: Questions = None,
     lang: Annotated[Literal["en", "l2"], typer.Option(help="The world's language to ask in; l2 is its second.")] = "en",
+    judge: Judge = None,
+    judge_model: JudgeModel = None,
+    knowledge: Knowledge = None,
+    judge_cache: JudgeCache = None,
     as_json: Json = False,
 ) -> int:
     """Measure how often a policy is right, abstains and hallucinates, with 95% intervals."""
     with stdout_kept_clean():
-        report = evaluate_policy(policy, split, bench, samples, seed, limit, kinds or None, threads, questions, lang)
+        asked = llm_judge(judge, judge_model, knowledge, judge_cache)
+        report = evaluate_policy(
+            policy, split, bench, samples, seed, limit, kinds or None, threads, questions, lang, judge=asked
+        )
     show(report, as_json, _print_report)
     return exit_code(report)
 

@@ -6,10 +6,10 @@
 from workbench.judge.batch import BatchJudge, Totals, cached, estimate_tokens
 from workbench.judge.endpoint import endpoint
 from workbench.judge.local_model import local_model
-from workbench.judge.prompts import TASKS, Element, elements, render
+from workbench.judge.prompts import TASKS, Element, elements, fingerprint, render
 from workbench.judge.wire import LABELS, read
 
 __all__ = [
-    "LABELS", "TASKS", "BatchJudge", "Element", "Totals", "cached", "elements", "endpoint", "estimate_tokens", "local_model",
-    "read", "render",
+    "LABELS", "TASKS", "BatchJudge", "Element", "Totals", "cached", "elements", "endpoint", "estimate_tokens", "fingerprint",
+    "local_model", "read", "render",
 ]  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -123,6 +124,11 @@ def with_reply(prompt: Prompt, instruction: str) -> Prompt:
     """The same prompt with another description of the reply."""
     head, heading, _ = prompt.text.rpartition(REPLY)
     return Prompt(prompt.task, f"{head}{heading}\n{instruction}\n") if heading else prompt
+
+
+def fingerprint() -> str:
+    """A digest of all templates: a model that is asked in other words is another judge."""
+    return hashlib.sha256("\0".join(f"{task}\0{_template(task).template}" for task in TASKS).encode()).hexdigest()[:16]
 
 
 def _check(task: str, names: set[str]) -> None:

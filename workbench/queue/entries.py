@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +50,11 @@ KEYS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "steps": (_is_count, "a whole number above 0"),
     "questions": (_is_text, "a data set's name, or a file"),
     "threads": (_is_count, "a whole number above 0"),
+    "policy": (_is_text, "a model's folder or public name"),
+    "judge": (_is_text, "the http address of an endpoint"),
+    "judge_model": (_is_text, "the name of the endpoint's model"),
+    "knowledge": (_is_text, "the name of an index of passages"),
+    "judge_cache": (_is_text, "a file"),
     "name": (_is_text, "a text"),
 }
 
@@ -66,6 +71,11 @@ class Entry:
     questions: str | None = None
     threads: int | None = None
     name: str = ""
+    policy: str | None = None
+    judge: str | None = field(default=None, repr=False)  # its address may hold a password
+    judge_model: str | None = None
+    knowledge: str | None = None
+    judge_cache: str | None = None
     where: str = ""  # in which file it stands, and as which run of it
 
 

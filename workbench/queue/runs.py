@@ -12,8 +12,9 @@ from typing import Any
 
 from workbench.bench import Bench, bench
 from workbench.experiment import configured, identity_of, run_experiment, stages_of
+from workbench.llm_judge import llm_judge
 from workbench.queue.entries import Entry, read_entries
-from workbench.recipes import method
+from workbench.recipes import trained
 from workbench.runs.folder import differences, read_json
 from workbench.types import WorkbenchError
 
@@ -82,15 +83,19 @@ def run_of(
     questions: str | None = None,
     threads: int | None = None,
     root: Path | str = ROOT,
+    **others: str,
 ) -> Run:
     """The run of this description, wherever it was asked for: in a file, or by another script.
 
         run_of("truthrl", seed=1, settings=["truthrl.reward=binary"]).summary
 
+    Args:
+        others: what else an `Entry` has: its policy and its judge.
+
     Raises:
         WorkbenchError: it cannot work.
     """
-    return planned(Entry(method, seed, bench_name, tuple(settings), steps, questions, threads), Path(root))
+    return planned(Entry(method, seed, bench_name, tuple(settings), steps, questions, threads, **others), Path(root))
 
 
 def planned(entry: Entry, root: Path, open_bench: Open = bench) -> Run:
@@ -99,7 +104,9 @@ def planned(entry: Entry, root: Path, open_bench: Open = bench) -> Run:
     Raises:
         WorkbenchError: whatever `workbench train` would refuse.
     """
-    chosen, place = method(entry.method), open_bench(entry.bench, entry.questions)
+    judge = llm_judge(entry.judge, entry.judge_model, entry.knowledge, entry.judge_cache)
+    chosen, place = trained(entry.method), open_bench(entry.bench, entry.questions)
+    place = place.starting_from(entry.policy).judged_by(judge)
     config = configured(chosen, place, entry.steps, entry.settings)
     stages = stages_of(chosen, config, place, entry.seed)
     identity = identity_of(chosen, config, place, seed=entry.seed, threads=entry.threads)
@@ -133,7 +140,7 @@ def train_entry(entry: dict[str, Any], root: str, hash: str) -> None:
         raise WorkbenchError(
             f"the run is {run.hash} and no longer {hash}: code, policy or questions have changed, queue it anew"
         )
-    run_experiment(method(entry["method"]), run.config, run.bench, run.folder, seed=run.entry.seed, threads=run.entry.threads)
+    run_experiment(trained(entry["method"]), run.config, run.bench, run.folder, seed=run.entry.seed, threads=run.entry.threads)
 
 
 def _named(entry: Entry, root: Path, open_bench: Open, quick: bool) -> Run:
@@ -146,7 +153,7 @@ def _named(entry: Entry, root: Path, open_bench: Open, quick: bool) -> Run:
 
 def shortened(entry: Entry) -> Entry:
     """The same run with few steps, after whatever its settings say of them."""
-    chosen = method(entry.method)
+    chosen = trained(entry.method)
     trainer = chosen.trainer(chosen.configure(entry.bench, entry.settings))
     last = (f"{entry.method}.{trainer}.steps={QUICK_STEPS}", f"{entry.method}.eval_samples=0")
     return replace(entry, steps=None, settings=(*entry.settings, *last))

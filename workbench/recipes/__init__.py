@@ -1,4 +1,4 @@
-"""The methods: one page each, and the one list of them."""
+"""The methods: one page each, and the one list of them; and the baselines, which are trained and pay nothing of their own."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from workbench.recipes import forag, klcf, knowrl, rlfh, truthrl
+from workbench.recipes.baselines import BASELINES
 from workbench.recipes.method import Method
 from workbench.types import RewardFn, WorkbenchError
 
@@ -23,9 +24,20 @@ def method(name: str) -> Method:
     return METHODS[name]
 
 
+def trained(name: str) -> Method:
+    """The method, or the baseline, of that name: whatever can be asked to train.
+
+    Raises:
+        WorkbenchError: there is none.
+    """
+    if name not in METHODS and name not in BASELINES:
+        raise WorkbenchError(f"no method '{name}': choose one of {', '.join((*METHODS, *BASELINES))}")
+    return METHODS[name] if name in METHODS else BASELINES[name]
+
+
 def title(name: str) -> str:
     """A method's name as people write it; any other name as it is."""
-    return METHODS[name].title if name in METHODS else name
+    return trained(name).title if name in METHODS or name in BASELINES else name
 
 
 def configure_method(recipe: Any) -> tuple[str, Any]:

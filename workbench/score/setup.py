@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -17,7 +16,8 @@ from workbench.credit.tokens import Offsets, encode, words
 from workbench.disk import check_space
 from workbench.hub import from_disk_or_hub
 from workbench.judge import BatchJudge
-from workbench.judge.address import has_login, leads_to, shown
+from workbench.judge.address import shown
+from workbench.judge.key import key_of
 from workbench.knowledge import Search
 from workbench.recipes import METHODS, checks_needed, method_configs
 from workbench.recipes.method import reward_settings
@@ -29,10 +29,6 @@ from workbench.store import PASSAGES, QUESTIONS, check_folder
 from workbench.types import Judge, WorkbenchError
 from workbench.world import load_world
 
-KEY = "WORKBENCH_JUDGE_KEY"  # the environment variable that may hold the key of whatever endpoint is named
-HOSTS = {
-    "OPENAI_API_KEY": ("api.openai.com", "eu.api.openai.com", "us.api.openai.com")
-}  # another's, and where alone it is sent
 _HALVES = re.compile("[\ud800-\udfff]")  # of surrogate pairs: a cut text may hold one, and no tokenizer takes it
 WITHOUT_METHOD = ("fact", "outcome", "checklist")  # what is checked where no reward is asked for
 
@@ -207,8 +203,8 @@ def checks_of(options: Options, search: Search | None = None, judge: Judge | Non
 def endpoint(options: Options, share: int = 1) -> BatchJudge:
     """The endpoint's model as a judge, with its cache; for `share` threads, which ask at the same time."""
     judge = judges.endpoint(
-        str(options.judge), str(options.model), key=_key(options), concurrency=max(1, options.concurrency // share),
-        timeout=options.timeout, cache=cache_path(options),
+        str(options.judge), str(options.model), key=key_of(str(options.judge), options.api_key_env),
+        concurrency=max(1, options.concurrency // share), timeout=options.timeout, cache=cache_path(options),
     )  # fmt: skip
     if options.overwrite and judge.cache and len(judge.cache):
         _tell_what_is_kept(judge, cache_path(options))
@@ -222,23 +218,6 @@ def _tell_what_is_kept(judge: BatchJudge, file: Path) -> None:
         "used again, and only the others are asked for; delete it to ask anew",
         file=sys.stderr,
     )
-
-
-def _key(options: Options) -> str | None:
-    """The endpoint's key: of the variable that was named, else of `KEY`, else of one whose own host is asked.
-
-    Raises:
-        WorkbenchError: the variable that was named is not there.
-    """
-    url = str(options.judge)
-    if options.api_key_env is not None:
-        if key := os.environ.get(options.api_key_env):
-            return key
-        raise WorkbenchError("--api-key-env: no environment variable of this name is set (it takes a name, not the key)")
-    if has_login(url):
-        return None
-    fitting = (name for name, hosts in HOSTS.items() if leads_to(url, hosts))
-    return next((key for name in (KEY, *fitting) if (key := os.environ.get(name))), None)
 
 
 def cache_path(options: Options) -> Path:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from workbench.answers.hedging import is_hedged as hedged
@@ -33,6 +33,13 @@ def retrieve(
         chosen = _choose(own, [asked[number][1].text for number in numbers], k) if narrow else [own] * len(numbers)
         passages.update(zip(numbers, chosen, strict=True))
     return [passages[number] if number in passages else _no_store(response) for number, (response, _) in enumerate(asked)]
+
+
+def searched(response: Response, found: Iterable[Sequence[Passage] | Failure]) -> tuple[Passage, ...]:
+    """The passages that are not the question's own, each once."""
+    own = {passage.id for passage in response.question.passages}
+    lists = [passages for passages in found if not isinstance(passages, Failure)]
+    return tuple({one.id: one for passages in lists for one in passages if one.id not in own}.values())
 
 
 def is_hedged(response: Response, found: Claims, claim: Claim) -> bool:

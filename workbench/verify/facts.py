@@ -9,7 +9,7 @@ from workbench.judge import render
 from workbench.knowledge import Search
 from workbench.types import Checked, Claim, Claims, Failure, Judge, Passage, Prompt, Reply, Response, Verdict, Verify
 from workbench.verify.ask import ask, name, read, split, total
-from workbench.verify.claims import HEDGED, is_hedged, open_claims, retrieve, unfound
+from workbench.verify.claims import HEDGED, is_hedged, open_claims, retrieve, searched, unfound
 from workbench.verify.evidence import cite
 
 
@@ -66,7 +66,7 @@ def _checked(row: _Row, replies: Sequence[Reply], by: str, informativeness: bool
         verdicts.append(Verdict("response", "informativeness", by=by, error=rating))
     else:
         verdicts = [replace(verdict, informativeness=rating.get(verdict.target)) for verdict in verdicts]
-    return Checked(tuple(verdicts), total(replies))
+    return Checked(tuple(verdicts), total(replies), searched(row.response, row.passages.values()))
 
 
 def _verdict(row: _Row, claim: Claim, replies: Iterator[Reply], by: str) -> Verdict:

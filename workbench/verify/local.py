@@ -12,7 +12,7 @@ from workbench.entailment.verifier import Check, Unsupported, Verifier
 from workbench.failures import unparsed
 from workbench.knowledge import Search
 from workbench.types import UNFOUND, Checked, Claim, Claims, Cost, Failure, Passage, Response, Verdict, Verify
-from workbench.verify.claims import HEDGED, is_hedged, open_claims, retrieve
+from workbench.verify.claims import HEDGED, is_hedged, open_claims, retrieve, searched
 from workbench.verify.evidence import cite
 
 _WORD = re.compile(r"\w+")
@@ -57,7 +57,13 @@ def local_facts(verifier: Verifier, search: Search | None = None, k: int = 5, un
         for (number, claim), verdict in zip(numbered, ruled, strict=True):
             rows[number].append(verdict or _verdict(verifier, batch[number], claim, *next(checks), unsupported=unsupported))
         seconds = (time.perf_counter() - start) / max(1, len(batch))
-        return [Checked(tuple(verdicts), Cost(seconds=seconds)) for verdicts in rows]
+        found: list[list[Sequence[Passage] | Failure]] = [[] for _ in batch]
+        for (number, _), retrieved in zip(numbered, passages, strict=True):
+            found[number].append(retrieved)
+        return [
+            Checked(tuple(verdicts), Cost(seconds=seconds), searched(response, lists))
+            for (response, _), verdicts, lists in zip(batch, rows, found, strict=True)
+        ]
 
     return verify
 

@@ -1,0 +1,84 @@
+r"""A 2-layer Qwen2 whose chat template opens `<think>` itself, as R1's does, and that has seen the form of an answer."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.helpers.tiny_model import WORDS, byte_tokenizer
+from workbench.bench import THINK_THEN_BOX
+from workbench.data import split_of
+from workbench.recipes.knowrl import ASKED
+from workbench.train.rows import laid_out
+from workbench.types import Question
+
+# R1 drops what an earlier answer thought, and begins the next one inside its thinking.
+TEMPLATE = (
+    "{% for message in messages %}{% set content = message['content'] %}{% if message['role'] == 'assistant' %}"
+    "{% set content = content.split('</think>')[-1] %}{% endif %}{{ '<|' + message['role'] + '|>' + content }}"
+    "{% if message['role'] == 'assistant' %}{{ '<|end|>' }}{% endif %}{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<|assistant|><think>\n' }}{% endif %}"
+)
+TAGS = ["<think>", "</think>", "<answer>", "</answer>"]  # tokens of their own, as R1's are
+MORE = [" It", " lies", " there", " city"]
+PEOPLE = "Ada Bo Cy Di Ed Flo Gus Hal Ina Jo".split()
+CITIES = ("Oslo", "Rome", "Lima")
+STEPS = 75
+
+
+def make_thinker(folder: Path, seed: int = 0) -> Path:
+    """Save a random model that has seen a few answers of the form `thought</think><answer>City</answer>`."""
+    import torch
+    from transformers import Qwen2Config, Qwen2ForCausalLM
+
+    tokenizer = byte_tokenizer(WORDS + MORE)
+    tokenizer.add_tokens(TAGS)
+    tokenizer.chat_template = TEMPLATE
+    rows = [laid_out(tokenizer, question, text) for question, text in _examples()]
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        config = Qwen2Config(
+            vocab_size=len(tokenizer), hidden_size=64, intermediate_size=128, num_hidden_layers=2, num_attention_heads=4,
+            num_key_value_heads=2, max_position_embeddings=4096, bos_token_id=None, eos_token_id=tokenizer.eos_token_id,
+            pad_token_id=tokenizer.pad_token_id, tie_word_embeddings=True,
+        )  # fmt: skip
+        model = Qwen2ForCausalLM(config)
+        optimizer = torch.optim.AdamW(model.parameters(), lr=5e-3)
+        for step in range(STEPS):
+            prompt, said = rows[step % len(rows)]
+            labels = torch.tensor([[-100] * len(prompt) + said])
+            model(input_ids=torch.tensor([prompt + said]), labels=labels).loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def _examples() -> list[tuple[Question, str]]:
+    """Answers as R1 gives them, to questions with a system prompt and without."""
+    return [
+        (
+            Question(name, f" Where is {name}", system=system),
+            f" It lies there.</think><answer> It is in {CITIES[number % 3]}.</answer>",
+        )
+        for number, name in enumerate(PEOPLE[:5])
+        for system in ("", str(ASKED.system), THINK_THEN_BOX)
+    ]
+
+
+def hotpotqa(path: Path, each: int = 6) -> Path:
+    """A file of the authors' format with `each` questions of every split, two paragraphs to each."""
+    rows: dict[str, list[dict[str, Any]]] = {"rl": [], "validation": [], "test": []}
+    for number in range(500):
+        identity = f"q{number}"
+        if len(kept := rows[split_of(identity)]) < each:
+            name, city = PEOPLE[number % 10], CITIES[number % 3]
+            context = [[name, [f"{name} lives in {city}.", f" {city} is a city."]], [city, [f"{city} lies there."]]]
+            kept.append(
+                {"_id": identity, "question": f" Where is {name}", "answer": city, "type": "bridge", "level": "easy",
+                 "supporting_facts": [[name, 0], [city, 0]], "context": context}
+            )  # fmt: skip
+    path.write_text(json.dumps([row for kept in rows.values() for row in kept]))
+    return path

@@ -1,0 +1,112 @@
+"""A language model behind a URL as the judge of a bench: what identifies it, its evidence, and where its replies are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from workbench.checks import Checks, judge_checks
+from workbench.judge import BatchJudge, endpoint, fingerprint, render
+from workbench.judge.address import address, shown
+from workbench.judge.key import key_of
+from workbench.knowledge import open_index
+from workbench.types import Prompt, Reply, WorkbenchError
+
+REPLIES = "judge.sqlite"  # in the folder of what a judge was asked for, unless it was told another file
+TRIAL = {"question": "What is the capital of France?", "answers": ["Paris"], "response": "It is Paris."}
+
+
+@dataclass(frozen=True)
+class LLMJudge:
+    """A model of an OpenAI-compatible endpoint; `knowledge` is the index that claims find passages in, by name or folder, where
+    a question brings none; `cache` the file that keeps its replies."""
+
+    url: str = field(repr=False)  # it may hold a password
+    model: str
+    knowledge: str | None = None
+    cache: Path | None = None
+
+    def identity(self) -> dict[str, Any]:
+        """What its verdicts depend on. The address is no part of that: a server may come back at another one.
+
+        Raises:
+            WorkbenchError: there is no such index, or it is not finished.
+        """
+        return {"model": self.model, "prompts": fingerprint(), "knowledge": _contents(self.knowledge)}
+
+    def checks(self, evidence: bool = True) -> Checks:
+        """What it can do. Without `evidence`, passages of the questions or an index, it cannot tell facts.
+
+        Nothing is asked and no file is made before the first reply is wanted.
+        """
+        search = open_index(self.knowledge).search if self.knowledge else None
+        able = judge_checks(_Later(self), search)
+        return able if evidence else replace(able, verify={name: one for name, one in able.verify.items() if name != "fact"})
+
+    def try_out(self) -> None:
+        """Ask one question, before anything long is begun; its reply is not kept.
+
+        Raises:
+            WorkbenchError: there is no server, it refuses, or its reply cannot be read.
+        """
+        [reply] = _Later(replace(self, cache=None))([render("outcome", **TRIAL)])  # type: ignore[arg-type]
+        if reply.error:
+            raise WorkbenchError(
+                f"the judge {self.model} at {shown(self.url)} gives no verdict ({reply.error.message}): start its server, or "
+                "name another --judge URL or --judge-model NAME"
+            )
+
+
+def llm_judge(
+    url: str | None, model: str | None, knowledge: str | None = None, cache: Path | str | None = None
+) -> LLMJudge | None:
+    """The judge that options ask for; None where they ask for none.
+
+    Raises:
+        WorkbenchError: options that cannot work together, or an address that is none.
+    """
+    if url is None:
+        others = {"--judge-model": model, "--knowledge": knowledge, "--judge-cache": cache}
+        if given := [option for option, value in others.items() if value is not None]:
+            raise WorkbenchError(f"{given[0]} is about a judge at a URL: name one with --judge URL, or leave it out")
+        return None
+    if not url.startswith(("http://", "https://")):
+        raise WorkbenchError(f"no judge '{shown(url)}': write the http address of an endpoint")
+    if not model:
+        raise WorkbenchError(f"--judge {shown(url)} needs the name of a model there: --judge-model NAME")
+    address(url, key_of(url))
+    return LLMJudge(url, model, knowledge, None if cache is None else Path(cache))
+
+
+@dataclass(frozen=True)
+class _Later:
+    """The judge, whose file of replies is opened with its first call: a run that is refused leaves none behind."""
+
+    settings: LLMJudge
+
+    @property
+    def name(self) -> str:
+        return self.settings.model
+
+    @cached_property
+    def _asked(self) -> BatchJudge:
+        one = self.settings
+        return endpoint(one.url, one.model, key=key_of(one.url), cache=one.cache)
+
+    def __call__(self, prompts: Sequence[Prompt]) -> list[Reply]:
+        try:
+            return self._asked(prompts)
+        finally:  # between calls the file is whole, and open nowhere
+            if self._asked.cache:
+                self._asked.cache.close()
+
+
+def _contents(knowledge: str | None) -> dict[str, Any] | None:
+    """What an index holds, wherever it lies."""
+    if knowledge is None:
+        return None
+    card = open_index(knowledge).card
+    return {"fingerprint": card["source"]["fingerprint"], **{name: card[name] for name in ("words", "encoder", "passages")}}
