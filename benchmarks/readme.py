@@ -1,4 +1,4 @@
-"""Write the tables of README.md and docs/measured.md from the stored results, between `<!-- NAME -->` and `<!-- end -->`.
+"""Write the tables of README.md and of docs/ from the stored results, between `<!-- NAME -->` and `<!-- end -->`.
 
 python benchmarks/readme.py            # write
 python benchmarks/readme.py --check    # exit 1 if they do not say what the results say
@@ -9,11 +9,12 @@ import json
 import re
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
-PAGES = (ROOT / "README.md", ROOT / "docs" / "measured.md")
+PAGES = (ROOT / "README.md", ROOT / "docs" / "measured.md", ROOT / "docs" / "findings.md")
 RATES = ("accuracy", "abstention", "hallucination", "truthfulness")
 
 
@@ -59,7 +60,26 @@ def human_labels() -> str:
     return table(load("human_labels"))
 
 
-TABLES: dict[str, Callable[[], str]] = {"truthrl": truthrl, "human_labels": human_labels}
+def findings(method: str) -> str:
+    from findings_tables import statements
+
+    found = load(method)
+    about = f"Test split, policy `{found['policy_hash']}`, {found['date']}.\n\n"
+    return about + markdown(["", "result", "statement", "contrast", "effect [95 %]"], statements(found))
+
+
+def arms(method: str) -> str:
+    from findings_tables import arms
+
+    return markdown(*arms(load(method), method))
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "truthrl": truthrl,
+    "human_labels": human_labels,
+    **{f"{method}_findings": partial(findings, method) for method in ("rlfh", "knowrl")},
+    **{f"{method}_arms": partial(arms, method) for method in ("rlfh", "knowrl")},
+}
 
 
 def rendered(text: str) -> str:
@@ -69,7 +89,7 @@ def rendered(text: str) -> str:
         name = match[1]
         return f"<!-- {name} -->\n{TABLES[name]()}\n<!-- end -->" if name in TABLES else match[0]
 
-    return re.sub(r"<!-- (\w+) -->\n.*?\n<!-- end -->", part, text, flags=re.DOTALL)
+    return re.sub(r"<!-- (\w+) -->\n.*?<!-- end -->", part, text, flags=re.DOTALL)
 
 
 def main() -> None:

@@ -65,7 +65,9 @@ KNOWN: dict[str, dict[str, How]] = {
             "--steps 1 --set knowrl.prompts_per_step=4 --set knowrl.eval_samples=0 --set knowrl.cold_questions=16 "
             "--set knowrl.sft.steps=1 --set knowrl.batch=2"
         ),
+        "workbench train dpo --out runs/dpo": How(not_run="takes a minute; tests/test_baselines.py trains it shortly"),
         "workbench evaluate runs/ternary --split test": How("--limit 4 --samples 0"),
+        "workbench metrics runs/rlfh --hacks": AS_IT_IS,
         "cat > answers.jsonl": AS_IT_IS,
         "cat > passages.jsonl": AS_IT_IS,
         "cat > world.jsonl": AS_IT_IS,
@@ -83,6 +85,8 @@ KNOWN: dict[str, dict[str, How]] = {
         "workbench train truthrl --bench paper --questions nq_open --out runs/paper": How(
             not_run="needs a GPU, a data set and a model from the hub"
         ),
+        "workbench train rlfh --bench paper --questions hotpotqa --out runs/judged --knowledge wiki "
+        f"--judge {JUDGE} --judge-model NAME": How(not_run="needs a GPU, a data set and a model; tests/test_paper_bench.py"),
     },
     "docs/numbers.md": {
         "cat > answers.jsonl": AS_IT_IS,

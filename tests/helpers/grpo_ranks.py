@@ -10,6 +10,7 @@ from typing import Any
 
 import tests.helpers.grpo_run as run
 import workbench.train.grpo as grpo
+import workbench.train.grpo_trainer as grpo_trainer
 from tests.helpers.credit import by_token
 
 
@@ -27,7 +28,7 @@ def main(policy: str, out: str) -> None:
 
     torch.set_num_threads(1)
     Path(out).mkdir(exist_ok=True)
-    grpo.sample = fixed
+    grpo_trainer.sample = fixed
     config = replace(
         run.CONFIG, steps=2, prompts_per_step=3, group_size=4, micro_batch=None, generation_batch=None, advantages="process",
         beta=0.0, max_new_tokens=8, loss_type="dapo",

@@ -74,9 +74,9 @@ def rlfh(
             truth = f[label(verdict, f)] * abs(weight)
             if off_subject == "wrong" and _is_about_another(verdicts, verdict):
                 truth = f["wrong"] * abs(g[SUPPLEMENTARY])
-            at, since = end, start
-            if granularity == "statement" and is_placed(claim, min_coverage):
-                at, since = claim.end, claim.span[0] if claim.span else None
+            alone = granularity == "statement" and is_placed(claim, min_coverage)
+            since = (claim.span[0] if claim.span else None) if alone else start
+            at = claim.end if alone else end
             events.append(Event("truth", alpha * truth, at, claim=claim.id, start=since if spread else None))
             rated.append(weight)
         return [*events, Event("info", beta * log1p(max(epsilon, fsum(rated))), end, start=start if spread else None)]

@@ -1,0 +1,53 @@
+"""Tables of what `benchmarks/findings.py` stored: statements with what came of them, and the arms side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from workbench.reproduce import compared, measured
+
+ARMS = {  # of a method: question set, and (metric, tier, heading) of the arms' table
+    "rlfh": ("test", (
+        ("factscore_on_subject", "", "FactScore, on subject"),
+        ("supported_claims", "known", "true claims, known people"),
+        ("unsupported_claims", "unknown", "claims astray, unknown people"),
+        ("responded", "unknown", "answered, unknown people"),
+    )),
+    "knowrl": ("test", (
+        ("accuracy", "", "right"), ("abstention", "", "refused"), ("hallucination", "", "wrong"),
+        ("accuracy", "known", "right, known facts"), ("abstention", "unknown", "refused, unknown people"),
+    )),
+}  # fmt: skip
+
+
+def statements(found: Mapping[str, Any]) -> list[list[str]]:
+    """A row a contrast: the finding is named before its first."""
+    rows = []
+    for finding in found["findings"]:
+        told = [finding["id"], f"**{finding['result']}**", f"{finding['statement']} ({finding['source']})"]
+        for cell in finding["contrasts"]:
+            rows.append([*told, compared(cell), measured(cell)])
+            told = ["", "", ""]
+    return rows
+
+
+def arms(found: Mapping[str, Any], method: str) -> tuple[list[str], list[list[str]]]:
+    """Headings and a row an arm: the means over its seeds."""
+    asked, columns = ARMS[method]
+    seeds = {run["arm"]: [other for other in found["runs"] if other["arm"] == run["arm"]] for run in found["runs"]}
+    rows = [
+        [arm, *(_mean(sets[asked], metric, tier) for metric, tier, _ in columns), *_took(seeds.get(arm, []))]
+        for arm, sets in found["means"].items()
+    ]
+    return ["arm", *(heading for *_, heading in columns), "seeds", "settings"], rows
+
+
+def _mean(tiers: Mapping[str, Mapping[str, float]], metric: str, tier: str) -> str:
+    value = tiers.get(tier, {}).get(metric)
+    return "–" if value is None else f"{value:.3f}"
+
+
+def _took(runs: Sequence[Mapping[str, Any]]) -> list[str]:
+    changed = [setting for run in runs[:1] for setting in run["set"] if not setting.endswith("eval_samples=0")]
+    return [str(len(runs) or "–"), " ".join(f"`{setting}`" for setting in changed) or "–"]
