@@ -62,6 +62,13 @@ def test_every_form_of_both_languages_ends_with_its_sentence(template: schema.Te
         assert first.span and text[slice(*first.span)].endswith(objects["o"])
 
 
+def test_a_thought_s_own_verdict_is_no_claim_and_an_answer_s_is_read() -> None:
+    stated = f"{PERSON} is a {JOB}."
+    thought = extract(f"<think> {stated} no.</think><answer> invalid question.</answer>")
+    assert [claim.text for claim in thought.claims] == [stated]
+    assert [claim.text for claim in extract(f"{stated} no.").claims] == [stated, "no."]
+
+
 def test_refusals_questions_and_plans_make_no_claims() -> None:
     for text in (
         "I do not know.",

@@ -21,6 +21,7 @@ from workbench.world.world import World
 # form of a statement, or a pronoun for nobody, tell nothing.
 _BROKEN: Mapping[str, str] = {"object": "wrong", "subject": "wrong", "form": "vague", "pronoun": "vague"}
 
+_VERDICTS = frozenset(word for words in schema.YES_NO.values() for word in words)
 _AROUND = " .!*"  # of an answer: not part of it
 
 
@@ -76,6 +77,8 @@ def _extract(response: Response, parser: Parser, facts: Mapping[str, Fact], l2: 
         sentence = text[slice(*unread.span)]
         if is_invalid(sentence) or vouches(sentence):
             continue
+        if strip_end(sentence).casefold() in _VERDICTS and section_at(parts, unread.span[0]) == "think":
+            continue  # the thought's own verdict on what it says before
         answered = _as_answer(sentence, response.question, final, parser, facts)
         if answered != "":
             add(answered or sentence, unread.span, _end(text, unread.span), None if answered else unread.reason)

@@ -1,0 +1,50 @@
+"""The form of a planned answer: what counts as one, and what never does."""
+
+import pytest
+
+from workbench.answers.outline import Outline, Point, read_outline
+
+WHOLE = "[Structure] comparison [Outline] 1. Ada Lo [2] 2. Bo Di [Answer] Ada Lo is a baker. In comparison, Bo Di is a poet."
+
+
+def test_a_planned_answer_is_read_into_its_parts():
+    read = read_outline(WHOLE)
+    assert read == Outline(
+        "comparison", (Point("Ada Lo", 2), Point("Bo Di")), "Ada Lo is a baker. In comparison, Bo Di is a poet."
+    )
+    for text in (
+        "[Structure] a [Outline] 1. Born in 1923. 2. Dead [Answer] b",
+        "[Structure]a\n[Outline]\n1) Born in 1923.\n2) Dead\n[Answer]b",
+    ):
+        assert read_outline(text) == Outline("a", (Point("Born in 1923."), Point("Dead")), "b")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "Ada Lo is a baker.",
+        "Ada. " + WHOLE,  # something before the plan
+        WHOLE.replace("[Outline]", ""),
+        WHOLE.replace("comparison [", "["),  # no structure
+        "[Structure] comparison [Outline] [Answer] Ada Lo is a baker.",  # no point
+        "[Structure] comparison [Outline] Ada Lo [Answer] Ada Lo is a baker.",  # a point without number
+        "[Structure] comparison [Outline] 2. Ada 3. Bo [Answer] Text.",  # not from 1
+        "[Structure] comparison [Outline] 1. 2. Bo [Answer] Text.",  # an empty point
+        "[Structure] comparison [Outline] 1. [2] 2. Bo [Answer] Text.",  # a point that is only a source
+        "[Structure] comparison [Outline] " + " ".join(f"{n}. a" for n in range(1, 7)) + " [Answer] Text.",  # six points
+        "[Structure] comparison [Outline] 1. Ada [Answer]",  # no answer
+        WHOLE + " [Answer] Again.",  # a second answer
+        "[Outline] 1. Ada [Structure] comparison [Answer] Text.",  # another order
+    ],
+)
+def test_what_is_no_planned_answer(text):
+    assert read_outline(text) is None
+
+
+def test_a_long_text_is_read_in_time_proportional_to_its_length():
+    for piece in ("[Structure] ", "[Outline] ", "[Answer] ", "1. ", "[2] ", "a ", " "):
+        assert read_outline(piece * 20_000) is None
+        assert read_outline("[Structure] " + piece * 20_000) is None
+    read = read_outline(f"[Structure] a [Outline] 1. b [{'1' * 5000}] [Answer] c")
+    assert read is not None and read.points[0].source is None

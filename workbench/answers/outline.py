@@ -1,0 +1,62 @@
+"""The form of an answer that is planned before it is written (FoRAG, arXiv 2406.13779, section 3.1):
+
+    [Structure] comparison [Outline] 1. … [2] 2. … [1] [Answer] …
+
+The structure is one pattern of organisation, the outline one to five numbered points, each of which may name the passage that
+it rests on, and the answer follows.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+PARTS = ("Structure", "Outline", "Answer")
+MOST_POINTS = 5
+_MARKER = re.compile(r"\[(?:Structure|Outline|Answer)\]")
+_NUMBER = re.compile(r"(?<!\S)(\d+)[.)](?!\S)")
+_SOURCE = re.compile(r"\[(\d{1,3})\]$")
+
+
+@dataclass(frozen=True)
+class Point:
+    """One point of an outline; `source` is the number of the passage that it names, counted from 1, or None."""
+
+    text: str
+    source: int | None = None
+
+
+@dataclass(frozen=True)
+class Outline:
+    structure: str
+    points: tuple[Point, ...]
+    answer: str
+
+
+def read_outline(text: str) -> Outline | None:
+    """The parts of a planned answer; None unless each of the three markers stands there once and in order, nothing is before
+    them, no part is empty, and the points are numbered from 1 without a gap, five at most."""
+    if _MARKER.findall(text) != [f"[{part}]" for part in PARTS]:
+        return None
+    before, structure, outline, answer = (part.strip() for part in _MARKER.split(text))
+    points = _points(outline)
+    if before or not structure or not answer or not 1 <= len(points) <= MOST_POINTS or not all(point.text for point in points):
+        return None
+    return Outline(structure, points, answer)
+
+
+def _points(outline: str) -> tuple[Point, ...]:
+    """The numbered points; a number out of turn ("born in 1923.") is text. () if the outline does not begin with the first."""
+    begins: list[tuple[int, int]] = []  # where each number starts and ends
+    for number in _NUMBER.finditer(outline):
+        if number[1] == str(len(begins) + 1):
+            begins.append(number.span())
+    if not begins or begins[0][0]:
+        return ()
+    ends = [start for start, _ in begins[1:]] + [len(outline)]
+    return tuple(_point(outline[start:end].strip()) for (_, start), end in zip(begins, ends, strict=True))
+
+
+def _point(text: str) -> Point:
+    source = _SOURCE.search(text, max(0, len(text) - 5))
+    return Point(text, None) if source is None else Point(text[: source.start()].strip(), int(source[1]))
