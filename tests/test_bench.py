@@ -136,6 +136,22 @@ def test_questions_of_a_file_are_split_by_their_ids(tmp_path: Path) -> None:
     assert paper.questions("rl", ["yes_no"]) == []
 
 
+def test_whatever_a_question_file_says_makes_other_questions(tmp_path: Path) -> None:
+    row = {
+        "id": "1", "question": "?", "answers": ["!"], "title": "Ada", "passages": [{"title": "t", "text": "a"}],
+        "checklist": ["c"], "kind": "single",
+    }  # fmt: skip
+    changes: list[dict[str, object]] = [
+        {"id": "2"}, {"question": "??"}, {"answers": ["!!"]}, {"title": "Bo"}, {"passages": [{"title": "t", "text": "b"}]},
+        {"passages": []}, {"checklist": []}, {"kind": "yes_no"},
+    ]  # fmt: skip
+    files = [tmp_path / f"{number}.jsonl" for number in range(len(changes) + 2)]
+    for file, change in zip(files, [{}, {}, *changes], strict=True):
+        file.write_text(json.dumps({**row, **change}) + "\n")
+    first, same, *others = (bench("paper", file).hash for file in files)
+    assert first == same and len({first, *others}) == len(changes) + 1
+
+
 @pytest.mark.parametrize("line", ["[1]", "{", '{"id": "1", "question": "?", "answers": []}'])
 def test_bad_lines_of_a_question_file_are_refused(tmp_path: Path, line: str) -> None:
     file = tmp_path / "questions.jsonl"

@@ -70,6 +70,12 @@ def test_run_from_start_to_summary_and_again(bench: Bench, tmp_path: Path, capsy
         run(bench, out, seed=4)
 
 
+def test_a_run_on_questions_that_have_changed_is_refused(bench: Bench, tmp_path: Path) -> None:
+    run(bench, tmp_path / "run")
+    with pytest.raises(WorkbenchError, match=r'another run \(world_hash is "hash", not "other"\): choose another --out folder'):
+        run(replace(bench, hash="other"), tmp_path / "run")
+
+
 def test_equal_runs_have_equal_summaries(bench: Bench, tmp_path: Path) -> None:
     one, two = (run(bench, tmp_path / name) for name in "ab")
     assert {**one, "seconds": 0} == {**two, "seconds": 0}

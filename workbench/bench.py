@@ -169,7 +169,8 @@ def bench(name: str, questions: str | Path | None = None, checks: Checks | None 
     """The bench called `name`; `questions` names the data set or the file that `small` and `paper` take theirs from.
 
     `checks` replaces the bench's own judge, in training and in evaluation: see `workbench.checks.judge_checks` for a language
-    model behind a URL.
+    model behind a URL. They are no part of a run's identity, which cannot tell one function from another: runs with others need
+    other folders. A judge that `judged_by` is told is part of it.
 
     Raises:
         WorkbenchError: no such bench, or its questions are missing or cannot be read.
@@ -229,5 +230,9 @@ def _hub(name: str, model: str, source: str | Path | None, new_tokens: int, chec
 
 
 def _hash(questions: Sequence[Question]) -> str:
-    rows = [(question.id, question.text, question.answers) for question in questions]
-    return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
+    """Of all that the questions say: where a file has changed, a run on it is another one."""
+    digest = hashlib.sha256()
+    for question in questions:
+        row = {**vars(question), "passages": [vars(passage) for passage in question.passages], "meta": dict(question.meta)}
+        digest.update(json.dumps(row, sort_keys=True, default=str).encode())
+    return digest.hexdigest()
