@@ -258,6 +258,26 @@ def test_the_next_stage_starts_from_the_policy_that_one_has_made(bench: Bench, t
     assert drawn[0] != drawn[1]
 
 
+def test_a_policy_of_another_run_is_asked_as_this_run_asks(bench: Bench, tmp_path: Path) -> None:
+    """Before as after; what the other run told it counts where nobody says otherwise."""
+    other = tmp_path / "other"
+    policy = make_policy(other / "stages" / "cold_start" / "policy")
+    (other / "config.json").write_text(json.dumps({"config": {"prompts": {"system": " In tags"}}}))
+    seen: list[str] = []
+
+    def noting(batch: Any) -> list[Checked]:
+        seen.extend(response.question.system for response, _ in batch)
+        return rule_checks().verify["outcome"](batch)
+
+    place = replace(bench, judge=lambda: Checks(rule_checks().extract, {"outcome": noting})).starting_from(str(policy))
+    for system, told in (("", ""), (" Be Flo", " Be Flo"), (None, "")):
+        run(place, tmp_path / f"run{system}", scaled(SMALL, prompts={"system": system, "eval_samples": 0}, grpo={"steps": 1}))
+        assert set(seen) == {told}
+        seen.clear()
+    evaluate_policy(str(policy), "validation", place, samples=0, threads=1)
+    assert set(seen) == {" In tags"}
+
+
 def test_kinds_that_are_not_there_are_named_with_those_that_are(bench: Bench, tmp_path: Path) -> None:
     for setting in ("kinds=single,nonsense", "eval_kinds=single,nonsense"):
         with pytest.raises(WorkbenchError, match=r"of kinds nonsense.*choose among .*single"):

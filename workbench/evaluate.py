@@ -46,8 +46,9 @@ def evaluate_policy(
     apart: bool = False,
     judge: LLMJudge | None = None,
     max_failed: float = 1.0,
+    as_trained: bool = True,
 ) -> dict[str, Any]:
-    """Evaluate a policy on one split of a bench, by the bench's own checks; a run's is told what it was told in training.
+    """Evaluate a policy on one split of a bench, by the bench's own checks.
 
     Args:
         policy: a checkpoint folder, a run folder, a hub name, or "sft" / "base" for the bench's own checkpoints.
@@ -62,14 +63,16 @@ def evaluate_policy(
         apart: generate in a process of its own.
         judge: the language model that judges in the place of the bench's own checks.
         max_failed: the share of ungraded responses above which there is no report.
+        as_trained: a run's policy is told what it was told in training; False for a bench that tells what is wanted.
 
     Raises:
-        WorkbenchError: unknown policy, bench or split, or no question is left.
+        WorkbenchError: unknown policy, bench or split, no question is left, or `judge` gives no verdict.
         workbench.failures.TooManyFailures: more than `max_failed` of the responses could not be graded.
     """
     chosen = bench_of(bench, questions=questions) if isinstance(bench, str) else bench
     chosen = chosen.judged_by(judge)
-    chosen = chosen.telling(told(chosen.path(policy)))
+    if as_trained:
+        chosen = chosen.telling(told(chosen.path(policy)))
     pool = chosen.questions(split, kinds or None, lang)
     selected = select(pool if kinds else [question for question in pool if question.answers], limit, seed)
     if not selected:

@@ -215,11 +215,12 @@ class _Run:
         return status == "done"
 
     def evaluate(self, policy: str) -> dict[str, Any]:
-        """The policy on the run's evaluation questions; generated apart where Unsloth has changed this process's models."""
+        """The policy on the run's evaluation questions, told what the run tells it, whatever another run has told it; generated
+        apart where Unsloth has changed this process's models."""
         return evaluate_policy(
             policy, self.prompts.eval_split, self.bench.telling(self.prompts.system), samples=self.prompts.eval_samples,
             seed=self.identity["seed"], kinds=self.prompts.evaluated(), threads=self.identity["threads"],
-            apart="unsloth" in sys.modules, max_failed=self.max_failed,
+            apart="unsloth" in sys.modules, max_failed=self.max_failed, as_trained=False,
         )  # fmt: skip
 
     def head(self) -> dict[str, Any]:
