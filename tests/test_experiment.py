@@ -16,6 +16,7 @@ from workbench.checks import Checks, rule_checks
 from workbench.config import override
 from workbench.evaluate import evaluate_policy
 from workbench.experiment import run_experiment, totals, train
+from workbench.failures import TooManyFailures
 from workbench.generate import generate
 from workbench.policy import load_policy
 from workbench.recipes import METHODS
@@ -194,6 +195,23 @@ def test_an_evaluation_that_fails_is_made_again_and_not_kept(bench: Bench, tmp_p
     allowed = run(away, tmp_path / "allowed", scaled(SMALL, grpo={"max_failed": 1.0}))
     assert allowed["before"]["greedy"]["failed"] == len(NAMES)
     assert run(bench, out)["before"]["greedy"]["failed"] == 0
+
+
+def test_an_evaluation_whose_facts_fail_is_none_either(bench: Bench, tmp_path: Path) -> None:
+    """Its outcomes may be well: what nobody could verify is not measured. What the input lacks is no failure."""
+    told = rule_checks().extract([Response("r", Question("q", "?"), "Ada was born in Rome.")])[0]
+
+    def facts(kind: str) -> Any:
+        error = Failure("verify", kind, "the search is away")
+        return lambda batch: [Checked((Verdict("claim:0", "fact", None, error=error),)) for _ in batch]
+
+    def place(kind: str) -> Bench:
+        read = Checks(lambda responses: [told for _ in responses], {**rule_checks().verify, "fact": facts(kind)})
+        return replace(bench, judge=lambda: read)
+
+    with pytest.raises(TooManyFailures, match=r"10 of 10 answers of an evaluation could not be graded \(the search is away\)"):
+        evaluate_policy("sft", "validation", place("timeout"), samples=0, threads=1, max_failed=0.9)
+    assert evaluate_policy("sft", "validation", place("no_gold"), samples=0, threads=1, max_failed=0.0)["n"] == len(NAMES)
 
 
 def test_methods_and_benches_are_named_on_the_command_line(

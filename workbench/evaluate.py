@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from workbench.bench import Bench
 from workbench.bench import bench as bench_of
 from workbench.checks import Checks
-from workbench.failures import TooManyFailures, too_many
+from workbench.failures import TooManyFailures, failures, too_many
 from workbench.generate import Policy, generate
 from workbench.grade import SAID, assemble
 from workbench.llm_judge import LLMJudge
 from workbench.metrics import RATES, Row, breakdown, claim_table, rows_of, table
 from workbench.runs.folder import read_json
 from workbench.threads import use_threads
-from workbench.types import Failure, Feedback, Grade, Question, WorkbenchError
+from workbench.types import Feedback, Grade, Question, WorkbenchError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,12 +62,12 @@ def evaluate_policy(
         lang: the language to ask in; "l2" is the second one of the tiny bench's world.
         apart: generate in a process of its own.
         judge: the language model that judges in the place of the bench's own checks.
-        max_failed: the share of ungraded responses above which there is no report.
+        max_failed: the share of failed responses, as `workbench.failures` has it, above which there is no report.
         as_trained: a run's policy is told what it was told in training; False for a bench that tells what is wanted.
 
     Raises:
         WorkbenchError: unknown policy, bench or split, no question is left, or `judge` gives no verdict.
-        workbench.failures.TooManyFailures: more than `max_failed` of the responses could not be graded.
+        workbench.failures.TooManyFailures: more than `max_failed` of the responses failed.
     """
     chosen = bench_of(bench, questions=questions) if isinstance(bench, str) else bench
     chosen = chosen.judged_by(judge)
@@ -115,7 +115,7 @@ def evaluate(
     """Evaluate a loaded policy on `questions`, graded by `grade`; see `report` for the result.
 
     Raises:
-        workbench.failures.TooManyFailures: more than `max_failed` of the responses could not be graded.
+        workbench.failures.TooManyFailures: more than `max_failed` of the responses failed.
     """
     greedy = grade(generate(policy, questions, max_new_tokens=max_new_tokens, greedy=True))
     drawn: list[Feedback] = []
@@ -126,18 +126,12 @@ def evaluate(
 
 
 def _check_graded(feedbacks: Sequence[Feedback], max_failed: float) -> None:
-    errors = [error for feedback in feedbacks if (error := _ungraded(feedback))]
+    errors = [found[0]["message"] for feedback in feedbacks if (found := failures(feedback.to_row()))]
     if too_many(len(errors), len(feedbacks), max_failed):
         raise TooManyFailures(
-            f"{len(errors)} of {len(feedbacks)} answers of an evaluation could not be graded ({errors[0].message}): mend that "
+            f"{len(errors)} of {len(feedbacks)} answers of an evaluation could not be graded ({errors[0]}): mend that "
             "and run the same command again"
         )
-
-
-def _ungraded(feedback: Feedback) -> Failure | None:
-    """Why nothing was found out about a response: its outcome, or its extraction, failed."""
-    outcome = feedback.verdict("outcome")
-    return feedback.error or (outcome.error if outcome else None)
 
 
 def report(

@@ -7,8 +7,8 @@ checklist, or no verdict that a reward asks for. A row is *not judged* if nobody
 What a response itself causes is neither: a claim that its judge cannot read has a verdict, with the reason among its evidence.
 
 One meaning of `max_failed`, too: the share of responses without a reward, of those graded together so far (of a step in
-training, of a call in `trl_reward`, of a file in `score`, where any failure on a row counts), above which whoever asked for
-them stops.
+training, of a call in `trl_reward`), above which whoever asked for them stops. Where no reward is asked for, of a file in
+`score` and of an evaluation (greedy and sampled together), any failure on a row counts.
 
 All take a row as it is stored (`Feedback.to_row`), or as a person may write one, with what it has.
 """
