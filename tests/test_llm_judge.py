@@ -14,7 +14,7 @@ from tests.helpers.small_bench import SMALL, make_bench
 from tests.helpers.thinker import hotpotqa
 from tests.helpers.tiny_model import make_policy
 from workbench.bench import Bench, bench
-from workbench.evaluate import evaluate_policy
+from workbench.evaluate import evaluate_policy, evaluation_grade
 from workbench.experiment import identity_of, run_experiment
 from workbench.failures import TooManyFailures
 from workbench.judge import Element
@@ -24,7 +24,7 @@ from workbench.llm_judge import REPLIES, LLMJudge, llm_judge
 from workbench.probe import probe_policy
 from workbench.queue import Entry, queue_runs, run_of
 from workbench.recipes import METHODS
-from workbench.types import WorkbenchError
+from workbench.types import Response, WorkbenchError
 
 Cli = Callable[..., tuple[int, str, str]]
 TRUTHRL, RLFH = METHODS["truthrl"], METHODS["rlfh"]
@@ -129,6 +129,17 @@ def test_a_run_is_judged_and_goes_on_with_the_same_judge_alone(place: Bench, tmp
         for other in (place, place.judged_by(LLMJudge(server.url, "n"))):
             with pytest.raises(WorkbenchError, match=r"another run \(judge"):
                 run_experiment(TRUTHRL, SMALL, other, out, seed=1, threads=1)
+
+
+def test_a_judge_that_comes_back_elsewhere_is_asked_nothing_twice(place: Bench, tmp_path: Path) -> None:
+    responses = [Response(question.id, question, " It was Rome") for question in place.questions("test")[:3]]
+    with JudgeServer() as server, JudgeServer() as other:
+        for url in (server.url, other.url):
+            judged = place.judged_by(LLMJudge(url, "m")).kept_in(tmp_path)
+            assert all(one.verdicts[0].error is None for one in evaluation_grade(judged.checks)(responses))
+        assert server.requests == 3 and other.requests == 0
+        evaluation_grade(place.judged_by(LLMJudge(other.url, "n")).kept_in(tmp_path).checks)(responses)
+        assert other.requests == 3  # another model is another judge
 
 
 @pytest.mark.slow

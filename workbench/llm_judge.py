@@ -16,13 +16,14 @@ from workbench.knowledge import open_index
 from workbench.types import Prompt, Reply, WorkbenchError
 
 REPLIES = "judge.sqlite"  # in the folder of what a judge was asked for, unless it was told another file
+ANYWHERE = "anywhere"  # the replies' address: as for a run's identity, the model and the prompts tell judges apart
 TRIAL = {"question": "What is the capital of France?", "answers": ["Paris"], "response": "It is Paris."}
 
 
 @dataclass(frozen=True)
 class LLMJudge:
     """A model of an OpenAI-compatible endpoint; `knowledge` is the index that claims find passages in, by name or folder, where
-    a question brings none; `cache` the file that keeps its replies."""
+    a question brings none; `cache` the file that keeps its replies, by model and prompt, wherever the model is served."""
 
     url: str = field(repr=False)  # it may hold a password
     model: str
@@ -94,7 +95,7 @@ class _Later:
     @cached_property
     def _asked(self) -> BatchJudge:
         one = self.settings
-        return endpoint(one.url, one.model, key=key_of(one.url), cache=one.cache)
+        return endpoint(one.url, one.model, key=key_of(one.url), cache=one.cache, kept_as=ANYWHERE)
 
     def __call__(self, prompts: Sequence[Prompt]) -> list[Reply]:
         try:

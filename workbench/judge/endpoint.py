@@ -44,6 +44,7 @@ def endpoint(
     key: str | None = None,
     form: Form = "json",
     cache: Path | str | None = None,
+    kept_as: str | None = None,
     on_reply: OnReply | None = None,
 ) -> BatchJudge:
     """A judge behind an OpenAI-compatible chat-completions server. Works from plain code, notebooks and several threads.
@@ -64,6 +65,7 @@ def endpoint(
         key: sent as bearer token, over https or to this machine alone. Read from no file and no environment.
         form: "line" for a judge that cannot write JSON; see `workbench.judge.read`.
         cache: a file as for `cached`; replies are kept by the server's address too, for two servers may call two models alike.
+        kept_as: stands in the address's place there: for a server that is the same wherever it comes back.
         on_reply: see `BatchJudge`.
 
     A failure of stage "judge" has one of the kinds timeout, connection, server, rate_limit, auth, not_found, refused (any
@@ -91,7 +93,8 @@ def endpoint(
         where, body, totals=totals, concurrency=concurrency, timeout=timeout, retries=retries, reasks=reasks,
         backoff=backoff, longest_wait=longest_wait, limits=(max_calls, max_tokens_total, max_cost), form=form,
     )  # fmt: skip
-    sampling = {**{name: value for name, value in body.items() if name != "model"}, "form": form, "endpoint": where.url}
+    sampling = {**{name: value for name, value in body.items() if name != "model"}, "form": form}
+    sampling["endpoint"] = kept_as or where.url
     judge = BatchJudge(model, client.send, sampling, totals, on_reply=on_reply)
     return cached(judge, cache) if cache else judge
 
