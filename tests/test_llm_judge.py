@@ -142,6 +142,26 @@ def test_a_judge_that_comes_back_elsewhere_is_asked_nothing_twice(place: Bench, 
         assert other.requests == 3  # another model is another judge
 
 
+def test_a_judge_is_tried_out_before_an_evaluation(place: Bench) -> None:
+    with pytest.raises(WorkbenchError, match="gives no verdict .*: start its server"):
+        evaluate_policy("sft", "test", place, 1, threads=1, judge=LLMJudge(NOWHERE, "m"))
+
+
+def test_a_judge_is_tried_out_anew_where_a_run_or_a_probe_goes_on(place: Bench, tmp_path: Path) -> None:
+    def train() -> None:
+        run_experiment(TRUTHRL, SMALL, place.judged_by(LLMJudge(NOWHERE, "m")), tmp_path / "run", seed=1, threads=1)
+
+    def probe() -> None:
+        probe_policy(bench=place, k=2, limit=3, out=tmp_path / "probe", threads=1, judge=LLMJudge(NOWHERE, "m"))
+
+    for go_on, folder in ((train, tmp_path / "run"), (probe, tmp_path / "probe")):
+        folder.mkdir()
+        (folder / "config.json").write_text('{"seed": 1}')  # it was begun
+        with pytest.raises(WorkbenchError, match="gives no verdict .*: start its server"):
+            go_on()
+        assert [path.name for path in folder.iterdir()] == ["config.json"]
+
+
 @pytest.mark.slow
 def test_a_judge_that_dies_leaves_no_evaluation_behind(place: Bench, tmp_path: Path) -> None:
     """Its first evaluation is not taken for one, and is made when the judge is well again."""
@@ -173,7 +193,10 @@ def test_a_probe_is_judged_and_its_replies_are_kept(place: Bench, tmp_path: Path
 
 
 def test_an_evaluation_stops_where_it_is_told_to(place: Bench) -> None:
-    with JudgeServer(reply=lambda task, found: "Yes.") as server:
+    def reply(task: str, found: Sequence[Element]) -> str:
+        return by_checksum(task, found) if found[0].text.startswith("What is the capital") else "Yes."
+
+    with JudgeServer(reply=reply) as server:
         judge = LLMJudge(server.url, "m")
         report = evaluate_policy("sft", "test", place, 1, threads=1, judge=judge)
         failed = sum(report[decoding]["failed"] for decoding in ("greedy", "sampled"))

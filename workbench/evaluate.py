@@ -78,6 +78,8 @@ def evaluate_policy(
     if not selected:
         wanted = f"split '{split}'" + (f" of kinds {list(kinds)}" if kinds else "") + (f" in '{lang}'" if lang != "en" else "")
         raise WorkbenchError(f"no questions in {wanted}: name others")
+    if judge:
+        judge.try_out()
     with use_threads(threads):
         loaded = chosen.load(policy, apart=apart, threads=threads)
         grade, most = evaluation_grade(chosen.checks), chosen.longest(selected)

@@ -21,7 +21,7 @@ from workbench.llm_judge import LLMJudge
 from workbench.recipes import BASELINES, METHODS, trained
 from workbench.recipes.method import Method, Prompts, check_prompts
 from workbench.runs.checkpoints import metrics_rows
-from workbench.runs.folder import lock, open_run, policy_hash, read_json, versions
+from workbench.runs.folder import finished, lock, open_run, policy_hash, read_json, versions
 from workbench.threads import DEFAULT_THREADS, use_threads
 from workbench.train.models import import_unsloth_first
 from workbench.train.stage import Job, Stage
@@ -87,13 +87,13 @@ def run_experiment(
     stages = stages_of(method, config, bench, seed)
     stored = read_json(out / "config.json") or {}
     identity = identity_of(method, config, bench, seed=seed, threads=threads or stored.get("threads"))
-    if bench.llm_judge and not stored:
+    if bench.llm_judge and not finished(out):
         bench.llm_judge.try_out()
     with lock(out):
-        finished = open_run(out, identity, versions(), read=lambda stored: _in_parts(stored, method.configure(bench.name), out))
-        if finished is not None:
+        summary = open_run(out, identity, versions(), read=lambda stored: _in_parts(stored, method.configure(bench.name), out))
+        if summary is not None:
             print(f"'{out}' is finished: this is its stored summary", file=sys.stderr)
-            return finished
+            return summary
         return _Run(config.prompts, bench, out, identity, _max_failed(config)).through(stages, bench.path(bench.policy))
 
 
@@ -204,7 +204,7 @@ class _Run:
 
     def _finished(self, stage: Stage, job: Job) -> bool:
         """Run a stage before the last, unless it is done; its summary lies in its own folder."""
-        if (read_json(job.out / "summary.json") or {}).get("status") == "done":
+        if finished(job.out):
             return True
         print(f"stage '{stage.name}' → {job.out}", file=sys.stderr)
         job.out.mkdir(parents=True, exist_ok=True)

@@ -27,7 +27,7 @@ from workbench.jsonl import write_json
 from workbench.llm_judge import LLMJudge
 from workbench.metrics.boundary import boundary_report
 from workbench.policy import adapter_base, adapter_folder
-from workbench.runs.folder import lock, open_run, policy_hash, versions
+from workbench.runs.folder import finished, lock, open_run, policy_hash, versions
 from workbench.threads import DEFAULT_THREADS, use_threads
 from workbench.train.probing import probe_questions, recorded
 from workbench.types import Question, WorkbenchError
@@ -84,13 +84,13 @@ def probe_policy(
     identity = {"probe": asdict(how), **asked, "threads": threads, "policy": name, **_weights(chosen, name)}
     folder = out or root / _name(identity)
     grade = assemble(chosen.kept_in(folder).checks, ["outcome"], {})
-    if chosen.llm_judge and not (folder / "config.json").exists():
+    if chosen.llm_judge and not finished(folder):
         chosen.llm_judge.try_out()
     with lock(folder):
-        finished = open_run(folder, identity, versions())
-        if finished is not None:
+        summary = open_run(folder, identity, versions())
+        if summary is not None:
             print(f"'{folder}' is finished: this is its stored result", file=sys.stderr)
-            return {**finished, "out": str(folder)}
+            return {**summary, "out": str(folder)}
         status = "interrupted"
         with suppress(KeyboardInterrupt), use_threads(threads):
             probe_questions(chosen.load(name), selected, grade, folder, how, chosen.shown)

@@ -15,7 +15,7 @@ from workbench.experiment import configured, identity_of, run_experiment, stages
 from workbench.llm_judge import llm_judge
 from workbench.queue.entries import Entry, read_entries
 from workbench.recipes import trained
-from workbench.runs.folder import differences, read_json
+from workbench.runs.folder import differences, finished, read_json
 from workbench.types import WorkbenchError
 
 ROOT = Path("runs/queue")
@@ -52,8 +52,7 @@ class Run:
         stored.pop("versions", None)
         if stored and (different := differences(stored, json.loads(json.dumps(self.identity)))):
             raise WorkbenchError(f"'{self.folder}' holds another run ({'; '.join(different)}): move it away")
-        summary = read_json(self.folder / "summary.json") if stored else None
-        return summary if summary and summary.get("status") == "done" else None
+        return finished(self.folder) if stored else None
 
 
 def queue_runs(file: Path | str, root: Path | str = ROOT, quick: bool = False) -> list[Run]:

@@ -117,8 +117,7 @@ def open_run(
         raise WorkbenchError(f"'{out}' holds {', '.join(foreign)} but no config.json: choose another --out folder")
     if stored is not None and (different := differences(read(stored), json.loads(json.dumps(identity)))):
         raise WorkbenchError(f"'{out}' holds another run ({'; '.join(different)}): choose another --out folder")
-    summary = read_json(out / "summary.json")
-    if summary and summary.get("status") == "done":
+    if (summary := finished(out)) is not None:
         return summary
     if shutil.disk_usage(out).free < FREE_MB * 10**6:
         raise WorkbenchError(f"less than {FREE_MB} MB free at '{out}': free some space or choose another --out")
@@ -127,6 +126,12 @@ def open_run(
     elif begun and versions and (changed := differences(begun, versions)):
         print(f"'{out}' was begun under other versions, so it may not end the same: {'; '.join(changed)}", file=sys.stderr)
     return None
+
+
+def finished(out: Path) -> dict[str, Any] | None:
+    """The summary in a folder, if it is that of something finished."""
+    summary = read_json(out / "summary.json")
+    return summary if summary and summary.get("status") == "done" else None
 
 
 def what_is_there(folder: Path, most: int = 8) -> str:
