@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,12 +15,14 @@ import pytest
 from workbench.bench import Bench, bench
 from workbench.checks import rule_checks
 from workbench.evaluate import told
-from workbench.experiment import configured, run_experiment
+from workbench.experiment import configured, run_experiment, stages_of
 from workbench.grade import rescore
+from workbench.queue import run_of
 from workbench.recipes import METHODS
 from workbench.recipes.method import scaled
+from workbench.recipes.rlfh import later
 from workbench.store import iter_feedback
-from workbench.types import Feedback, WorkbenchError
+from workbench.types import Checked, Claims, Feedback, Question, Response, Verify, WorkbenchError
 
 FEW = {"steps": 2, "prompts_per_step": 3, "group_size": 4, "max_new_tokens": 32, "lora_r": 4, "save_every": 1}
 
@@ -69,6 +73,39 @@ def test_a_poorer_annotator_pays_for_what_is_wrong(tmp_path: Path) -> None:
     facts = [verdict for row in rows for verdict in row.verdicts if verdict.aspect == "fact" and verdict.label != "vague"]
     judged = [verdict for verdict in facts if not any("unparsed" in item for item in verdict.evidence)]
     assert judged and all(verdict.by == "world, flipped" for verdict in judged)
+
+
+@pytest.mark.parametrize("annotator", ["local", "self", "recall"])
+def test_to_plan_a_run_loads_no_model(annotator: str) -> None:
+    """A queue's status is told without torch, which would also count its threads before anybody says how many."""
+    code = "import sys; from workbench.queue import run_of; run_of('rlfh', settings=[sys.argv[1]]); print('torch' in sys.modules)"
+    planned = subprocess.run([sys.executable, "-c", code, f"rlfh.annotator={annotator}"], capture_output=True, text=True)
+    assert planned.stdout.split() == ["False"], planned.stderr
+
+
+def test_what_an_annotator_needs_is_looked_for_before_any_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workbench.entailment.verifier.SHIPPED", tmp_path / "nowhere")
+    with pytest.raises(WorkbenchError, match="nowhere: no verifier there"):
+        run_of("rlfh", settings=["rlfh.annotator=local"])
+    with pytest.raises(WorkbenchError, match=r"--judge URL --judge-model NAME"):
+        stages_of(METHODS["rlfh"], METHODS["rlfh"].configure("tiny", ["rlfh.annotator=self"]), replace(few(9), hash="x"), 1)
+
+
+def test_a_check_is_made_once_with_its_first_batch_and_draws_no_random_numbers() -> None:
+    import torch
+
+    made: list[float] = []
+
+    def make() -> Verify:
+        made.append(torch.rand(1).item())
+        return lambda batch: [Checked(()) for _ in batch]
+
+    verify, row = later(make), (Response("r", Question("q", "?"), ""), Claims((), ()))
+    torch.manual_seed(5)
+    expected = torch.rand(1).item()
+    torch.manual_seed(5)
+    assert made == [] and [len(verify([row] * count)) for count in (2, 1)] == [2, 1] and len(made) == 1
+    assert torch.rand(1).item() == expected
 
 
 @pytest.mark.slow

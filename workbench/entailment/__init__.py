@@ -11,7 +11,7 @@ it is.
 from workbench.entailment.evaluate import evaluate_verifier
 from workbench.entailment.robustness import robustness
 from workbench.entailment.rows import LABELS, Row, read_rows
-from workbench.entailment.verifier import Check, Settings, Verifier, load_verifier
+from workbench.entailment.verifier import Check, Settings, Verifier, find_verifier, load_verifier
 
 __all__ = [
     "LABELS",
@@ -20,6 +20,7 @@ __all__ = [
     "Settings",
     "Verifier",
     "evaluate_verifier",
+    "find_verifier",
     "load_verifier",
     "read_rows",
     "robustness",

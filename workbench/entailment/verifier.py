@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 TOKENS = 4096  # of a batch at most, with its padding: bounds the memory
 SHIPPED = Path(__file__).resolve().parents[2] / "data" / "verifier"  # in the repository, not in a wheel
+ADAPTER = "adapter.safetensors"  # in a verifier's folder
 Triple = tuple[float, float, float]  # p(support), p(contradict), p(neutral)
 Unsupported = Literal["vague", "wrong"]
 
@@ -202,15 +203,25 @@ def load_verifier(path: Path | str | None = None) -> Verifier:
     Raises:
         WorkbenchError: the packaged weights are not installed, there is no verifier there, or it is for other base weights.
     """
+    folder, settings = find_verifier(path)
+    weights = expand(read_tensors(folder / ADAPTER))
+    return Verifier(weights, settings, folder.name if path is not None else "local")
+
+
+def find_verifier(path: Path | str | None = None) -> tuple[Path, Settings]:
+    """The folder of a verifier and its settings: what `load_verifier` would load, without loading it.
+
+    Raises:
+        WorkbenchError: as `load_verifier`, for all but weights that cannot be read.
+    """
     base_folder()  # names a missing package first: whatever else is wrong comes after it
     folder = Path(path) if path is not None else SHIPPED
     try:
         card = json.loads((folder / "card.json").read_text(encoding="utf-8"))
         settings = read_settings(card["settings"])
         base = card["base"]["sha256"]
-        file = folder / "adapter.safetensors"
-        if not file.exists():
-            raise FileNotFoundError(file)
+        if not (folder / ADAPTER).exists():
+            raise FileNotFoundError(folder / ADAPTER)
     except FileNotFoundError:
         raise WorkbenchError(
             f"{folder}: no verifier there: train one with `workbench verifier train --data PAIRS.jsonl --out {folder}`, or "
@@ -220,7 +231,7 @@ def load_verifier(path: Path | str | None = None) -> Verifier:
         raise WorkbenchError(f"{folder}/card.json is not that of a verifier ({error}): train it again") from None
     if base != BASE_SHA256:
         raise WorkbenchError(f"{folder} was trained on base weights {base[:12]}…, not on the packaged {BASE_SHA256[:12]}…")
-    return Verifier(expand(read_tensors(file)), settings, folder.name if path is not None else "local")
+    return folder, settings
 
 
 def read_tensors(file: Path) -> dict[str, torch.Tensor]:

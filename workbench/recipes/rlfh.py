@@ -13,14 +13,16 @@ states. GRPO in PPO's place is ours; so is `off_subject`, which closes the hack 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Literal
 
-from workbench.bench import Bench
+from workbench.bench import Bench, check_policy
 from workbench.checks import Checks
 from workbench.config import check_values, setting
-from workbench.entailment import load_verifier
+from workbench.entailment import find_verifier, load_verifier
 from workbench.recipes.method import Method, Prompts, scaled, training_questions
 from workbench.reward import rlfh
 from workbench.reward.rlfh import LAUNCH_SCRIPT_F, PAPER_F, warn_of_paid_mistakes
@@ -165,16 +167,33 @@ def _annotated(config: RLFH, bench: Bench) -> Checks:
 
 
 def _annotator(config: RLFH, bench: Bench) -> Verify:
-    """Loaded at once, so that what is not there is told before any work."""
+    """What is not there is told before any work, and loaded with the first batch: to plan a run, or to look at one, loads nothing."""
     world = load_world()
     if bench.hash != world.hash:
         raise WorkbenchError(
             f"rlfh.annotator is {config.annotator}: it knows claims about the closed world alone, not those of bench "
-            f"'{bench.name}': leave it out, and give that bench its judge, as in bench(…, checks=judge_checks(judge, search))"
+            f"'{bench.name}': leave it out, and give that bench its judge with --judge URL --judge-model NAME"
         )
     if config.annotator == "local":
-        return by_verifier(load_verifier(), world)
-    return (by_yes_or_no if config.annotator == "self" else by_recall)(bench.load(bench.policy), world)
+        find_verifier()
+        return later(lambda: by_verifier(load_verifier(), world))
+    check_policy(bench.policy, bench.path(bench.policy))
+    by_policy = by_yes_or_no if config.annotator == "self" else by_recall
+    return later(lambda: by_policy(bench.load(bench.policy, apart="unsloth" in sys.modules), world))
+
+
+def later(make: Callable[[], Verify]) -> Verify:
+    """A check that is made with its first batch, once. Random numbers go on as if it had been there before: a resumed run makes
+    it elsewhere on its way, and ends the same."""
+
+    @cache
+    def made() -> Verify:
+        import torch
+
+        with torch.random.fork_rng():
+            return make()
+
+    return lambda batch: made()(batch)
 
 
 PARTS = {
