@@ -15,11 +15,11 @@ from workbench.bench import Bench
 from workbench.checks import Checks, rule_checks
 from workbench.config import override
 from workbench.evaluate import evaluate_policy
-from workbench.experiment import run_experiment, totals, train
+from workbench.experiment import max_failed, run_experiment, totals, train
 from workbench.failures import TooManyFailures
 from workbench.generate import generate
 from workbench.policy import load_policy
-from workbench.recipes import METHODS
+from workbench.recipes import METHODS, trained
 from workbench.recipes.method import scaled
 from workbench.runs.folder import lock
 from workbench.store import append_feedback
@@ -195,6 +195,22 @@ def test_an_evaluation_that_fails_is_made_again_and_not_kept(bench: Bench, tmp_p
     allowed = run(away, tmp_path / "allowed", scaled(SMALL, grpo={"max_failed": 1.0}))
     assert allowed["before"]["greedy"]["failed"] == len(NAMES)
     assert run(bench, out)["before"]["greedy"]["failed"] == 0
+
+
+@pytest.mark.parametrize(
+    ("method", "settings", "share"),
+    [
+        ("rlfh", ["ppo.max_failed=0.05"], 0.05),  # and GRPO, which it is not trained by, has 0.2
+        ("rlfh", ["trainer=grpo", "grpo.max_failed=0.3"], 0.3),
+        ("truthrl", ["knowledge=true", "grpo.max_failed=0.05"], 0.05),  # not the probe's
+        ("dpo", ["drawn.max_failed=0.4"], 0.4),  # by which its samples are drawn: DPO grades nothing
+        ("iterative_dpo", ["rounds.max_failed=0.1"], 0.1),
+        ("sft", [], 0.2),
+    ],
+)
+def test_an_evaluation_goes_by_the_trainer_that_is_used(method: str, settings: list[str], share: float) -> None:
+    chosen = trained(method)
+    assert max_failed(chosen, chosen.configure("tiny", [f"{method}.{one}" for one in settings])) == share
 
 
 def test_an_evaluation_whose_facts_fail_is_none_either(bench: Bench, tmp_path: Path) -> None:

@@ -94,12 +94,17 @@ def run_experiment(
         if summary is not None:
             print(f"'{out}' is finished: this is its stored summary", file=sys.stderr)
             return summary
-        return _Run(config.prompts, bench, out, identity, _max_failed(config)).through(stages, bench.path(bench.policy))
+        run = _Run(config.prompts, bench, out, identity, max_failed(method, config))
+        return run.through(stages, bench.path(bench.policy))
 
 
-def _max_failed(config: Any) -> float:
-    """The largest share of ungraded answers that a trainer of this config goes on with."""
-    return max((value for name, value, _ in settings(config) if name.endswith(".max_failed")), default=MAX_FAILED)
+def max_failed(method: Method, config: Any) -> float:
+    """The share of ungraded answers that the trainer of this config goes on with, or else the largest that another part of it
+    does; parts that it is not trained by have no say."""
+    idle = set(method.idle(config))
+    shares = {name.rpartition(".")[0]: value for name, value, _ in settings(config) if name.endswith(".max_failed")}
+    used = {part: value for part, value in shares.items() if not {part, f"{part}.max_failed"} & idle}
+    return used.get(method.trainer(config), max(used.values(), default=MAX_FAILED))
 
 
 def identity_of(method: Method, config: Any, bench: Bench, *, seed: int, threads: int | None = None) -> dict[str, Any]:

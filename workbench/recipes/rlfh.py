@@ -167,7 +167,7 @@ def _annotated(config: RLFH, bench: Bench) -> Checks:
 
 
 def _annotator(config: RLFH, bench: Bench) -> Verify:
-    """What is not there is told before any work, and loaded with the first batch: to plan a run, or to look at one, loads nothing."""
+    """What is not there is told before any work, but loaded with the first batch: to plan a run loads no model."""
     world = load_world()
     if bench.hash != world.hash:
         raise WorkbenchError(
