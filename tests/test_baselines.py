@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,9 +16,10 @@ from workbench.inspector.opened import open_row
 from workbench.inspector.runs import Runs
 from workbench.queue import run_of
 from workbench.recipes import BASELINES, METHODS, method, trained
-from workbench.recipes.baselines import phrase
+from workbench.recipes.baselines import from_samples, phrase
 from workbench.runs.checkpoints import metrics_rows
-from workbench.types import Question, WorkbenchError
+from workbench.train.sft import sft_stage
+from workbench.types import Feedback, Question, WorkbenchError
 
 SAMPLED = ["drawn.questions=16", "drawn.samples=8"]
 STEPS = ["batch=4", "steps=2", "lora_r=4"]
@@ -67,6 +70,23 @@ def test_a_queue_takes_them_and_their_steps() -> None:
         run_of("rft", settings=["rft.drawn.questions=0"])
     with pytest.raises(WorkbenchError, match="questions is 0: it must be at least 1"):
         run_of("iterative_dpo", settings=["iterative_dpo.questions=0"])
+
+
+def test_what_is_drawn_of_the_samples_depends_on_the_runs_seed(tmp_path: Path) -> None:
+    place, seeds = few(2), list[int]()
+
+    def noted(feedbacks: Sequence[Feedback], seed: int) -> Any:
+        assert len(feedbacks) == 4
+        seeds.append(seed)
+        raise WorkbenchError("no rows")  # before anything is trained
+
+    config = BASELINES["rft"].configure("tiny", ["rft.drawn.samples=2"])
+    for seed in (3, 4):
+        [stage] = from_samples("rft", noted, sft_stage, "sft")(config, place)
+        (tmp_path / str(seed)).mkdir()
+        with pytest.raises(WorkbenchError, match="no rows"):
+            stage.run(Job(place.path("sft"), tmp_path / str(seed), seed))
+    assert seeds == [3, 4]
 
 
 @pytest.mark.slow

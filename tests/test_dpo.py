@@ -25,6 +25,7 @@ from workbench.train.dpo import DPO, check, train_dpo
 from workbench.train.rounds import Rounds, dpo_rounds
 from workbench.train.rounds import check as check_rounds
 from workbench.train.rows import Pair, laid_out
+from workbench.train.stage import Job
 from workbench.types import Question, WorkbenchError
 
 ALL = replace(run.PREFERRED, batch=10, micro_batch=5, schedule="constant", warmup=0.0)
@@ -156,6 +157,23 @@ def test_a_killed_training_ends_like_a_whole_one(policy: str, tmp_path: Path, ki
         assert again.returncode == 0, again.stderr
         parts = ["."] if kind == "dpo" else ["dpo-1", "dpo-2"]
         assert [result(out / part) for part in parts] == [result(tmp_path / "whole" / part) for part in parts]
+
+
+def test_every_round_of_every_run_draws_by_another_seed(policy: str, tmp_path: Path) -> None:
+    seeds: list[int] = []
+
+    def noted(feedbacks: Any, seed: int) -> Any:
+        assert len(feedbacks) == 4 * run.ROUNDS.samples
+        seeds.append(seed)
+        raise WorkbenchError("no pairs")  # before anything is trained
+
+    for seed in (0, 1, 2):
+        for stage in dpo_rounds(run.ROUNDS, QUESTIONS[:4], grade, "m", noted):
+            folder = tmp_path / str(seed) / stage.name
+            folder.mkdir(parents=True)
+            with pytest.raises(WorkbenchError, match="no pairs"):
+                stage.run(Job(policy, folder, seed))
+    assert len(set(seeds)) == 6
 
 
 @pytest.mark.slow

@@ -22,7 +22,7 @@ PAIRS = [Pair(question, CITIES[n % 8], " I don't know") for n, question in enume
 ROUNDS = Rounds(rounds=2, samples=4, max_new_tokens=4, chunk=4, max_failed=0.9, dpo=PREFERRED)
 
 
-def any_two(feedbacks: Sequence[Feedback]) -> tuple[list[Pair], Card]:
+def any_two(feedbacks: Sequence[Feedback], seed: int) -> tuple[list[Pair], Card]:
     """The longest answer over the shortest: what a policy of random weights gives enough of."""
     texts: dict[str, list[str]] = {}
     for feedback in feedbacks:

@@ -103,7 +103,7 @@ def sampled(config: Samples, questions: Sequence[Question], grade: Grade, method
 def from_samples(
     name: str, rule: Callable[..., Any], stage: Callable[..., Stage], trainer: str
 ) -> Callable[..., Sequence[Stage]]:
-    """Stages that sample, make rows by `rule`, and train on these with the config's part `trainer`."""
+    """Stages that sample, make rows by `rule`, told the run's seed, and train on these with the config's part `trainer`."""
 
     def stages(config: Any, bench: Bench) -> Sequence[Stage]:
         check_values(config)
@@ -113,9 +113,18 @@ def from_samples(
         )  # fmt: skip
         questions = asked(config.prompts, bench, config.drawn.questions)
         grade = BASELINES[name].grader(config, bench.checks)
-        return [stage(getattr(config, trainer), lambda job: rule(sampled(config.drawn, questions, grade, name, job)))]
+
+        def rows(job: Job) -> Any:
+            return rule(sampled(config.drawn, questions, grade, name, job), seed=job.seed)
+
+        return [stage(getattr(config, trainer), rows)]
 
     return stages
+
+
+def settled(feedbacks: Sequence[Feedback], seed: int) -> Any:
+    """R-Tuning's rows, none of which is drawn."""
+    return r_tuning(feedbacks, phrase)
 
 
 def on_gold(config: OnGold, bench: Bench) -> Sequence[Stage]:
@@ -126,8 +135,8 @@ def on_gold(config: OnGold, bench: Bench) -> Sequence[Stage]:
 def in_rounds(config: InRounds, bench: Bench) -> Sequence[Stage]:
     """Every round's pairs come from the policy of the one before, by TruthRL's rule."""
 
-    def rule(feedbacks: Sequence[Feedback]) -> Any:
-        return truthrl_pairs(feedbacks, phrase)
+    def rule(feedbacks: Sequence[Feedback], seed: int) -> Any:
+        return truthrl_pairs(feedbacks, phrase, seed=seed)
 
     check_numbers(config, {"questions": 1})
     grade = BASELINES["iterative_dpo"].grader(config, bench.checks)
@@ -153,7 +162,7 @@ def _baseline(
 _EACH = (
     _baseline("sft", "SFT", OnGold, on_gold, "sft", sft=TUNED),
     _baseline(
-        "r_tuning", "R-Tuning", OnSamples, from_samples("r_tuning", partial(r_tuning, phrase=phrase), sft_stage, "sft"), "sft",
+        "r_tuning", "R-Tuning", OnSamples, from_samples("r_tuning", settled, sft_stage, "sft"), "sft",
         drawn=FEW, sft=TUNED,
     ),
     _baseline("rft", "RFT", OnSamples, from_samples("rft", rft, sft_stage, "sft"), "sft", drawn=FEW, sft=TUNED),

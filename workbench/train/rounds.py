@@ -16,7 +16,7 @@ from workbench.train.rows import Card, Pair
 from workbench.train.stage import Job, Stage
 from workbench.types import Feedback, Grade, Question, WorkbenchError
 
-Rule = Callable[[Sequence[Feedback]], tuple[list[Pair], Card]]
+Rule = Callable[[Sequence[Feedback], int], tuple[list[Pair], Card]]  # samples and a seed -> pairs
 PAPER = DPO()
 
 
@@ -54,7 +54,7 @@ def dpo_rounds(
 
     Args:
         grade: grades the samples; `method` is what it pays, and what counts as graded.
-        rule: samples -> pairs; by default TruthRL's, with the round as its seed.
+        rule: samples and a seed, which is no other round's of whatever run -> pairs; by default TruthRL's.
 
     Raises:
         WorkbenchError: settings that cannot work, no questions.
@@ -64,15 +64,16 @@ def dpo_rounds(
         raise WorkbenchError("no questions to sample: choose another bench, split or kinds")
 
     def make(number: int, job: Job) -> tuple[Sequence[Pair], Card]:
+        seed = job.seed * (config.rounds + 1) + number
         how = Sampling(
             max_new_tokens=config.max_new_tokens, samples=config.samples, temperature=config.temperature, top_p=config.top_p,
-            seed=job.seed * (config.rounds + 1) + number,  # no other round's, of whatever run
+            seed=seed,
         )  # fmt: skip
         feedbacks = collect(
             job.start, questions, grade, job.out / SAMPLES, how,
             method=method, chunk=config.chunk, max_failed=config.max_failed,
         )  # fmt: skip
-        return (rule or partial(truthrl_pairs, seed=number))(feedbacks)
+        return rule(feedbacks, seed) if rule else truthrl_pairs(feedbacks, seed=seed)
 
     return [
         dpo_stage(config.dpo, partial(make, number), merged=number < config.rounds, name=f"dpo-{number}")
