@@ -15,7 +15,7 @@ from workbench.experiment import configured, run_experiment
 from workbench.inspector.opened import open_row
 from workbench.inspector.runs import Runs
 from workbench.queue import run_of
-from workbench.recipes import BASELINES, METHODS, method, trained
+from workbench.recipes import BASELINES, METHODS, TRAINED, method, trained
 from workbench.recipes.baselines import from_samples, phrase
 from workbench.runs.checkpoints import metrics_rows
 from workbench.train.sft import sft_stage
@@ -24,13 +24,13 @@ from workbench.types import Feedback, Question, WorkbenchError
 SAMPLED = ["drawn.questions=16", "drawn.samples=8"]
 STEPS = ["batch=4", "steps=2", "lora_r=4"]
 FEW = {
-    "sft": [f"sft.{one}" for one in STEPS],
+    "sft_gold": [f"sft.{one}" for one in STEPS],
     "r_tuning": [*SAMPLED, *(f"sft.{one}" for one in STEPS)],
     "rft": [*SAMPLED, *(f"sft.{one}" for one in STEPS)],
     "dpo": [*SAMPLED, *(f"dpo.{one}" for one in STEPS)],
     "iterative_dpo": ["questions=16", "rounds.rounds=2", "rounds.samples=8", *(f"rounds.dpo.{one}" for one in STEPS)],
 }
-RULES = {"sft": "gold", "iterative_dpo": "truthrl_pairs", "dpo": "truthrl_pairs"}
+RULES = {"sft_gold": "gold", "iterative_dpo": "truthrl_pairs", "dpo": "truthrl_pairs"}
 
 
 def few(count: int) -> Bench:
@@ -54,7 +54,9 @@ def test_gold_answers_are_said_as_the_prompt_asks_for_them() -> None:
 
 
 def test_baselines_are_trained_and_pay_nothing_of_their_own() -> None:
-    assert not set(BASELINES) & set(METHODS) and trained("rft") is BASELINES["rft"] and trained("rlfh") is METHODS["rlfh"]
+    assert not set(BASELINES) & set(METHODS) and list(TRAINED) == [*METHODS, *BASELINES]
+    assert not set(TRAINED) & set(bench("tiny").checkpoints)  # a policy's name and a training's are told apart
+    assert trained("rft") is BASELINES["rft"] and trained("rlfh") is METHODS["rlfh"]
     for name in BASELINES:
         with pytest.raises(WorkbenchError, match=f"no method '{name}'"):
             method(name)
@@ -65,7 +67,7 @@ def test_baselines_are_trained_and_pay_nothing_of_their_own() -> None:
 def test_a_queue_takes_them_and_their_steps() -> None:
     found = {name: run_of(name, settings=[f"{name}.eval_samples=0"], steps=3) for name in BASELINES}
     assert len({run.hash for run in found.values()}) == len(BASELINES)
-    assert found["dpo"].config.dpo.steps == found["iterative_dpo"].config.rounds.dpo.steps == found["sft"].config.sft.steps == 3
+    assert found["dpo"].config.dpo.steps == found["iterative_dpo"].config.rounds.dpo.steps == found["sft_gold"].config.sft.steps == 3
     with pytest.raises(WorkbenchError, match="questions is 0: it must be at least 1"):
         run_of("rft", settings=["rft.drawn.questions=0"])
     with pytest.raises(WorkbenchError, match="questions is 0: it must be at least 1"):
@@ -105,7 +107,7 @@ def test_each_trains_for_two_steps(name: str, tmp_path: Path) -> None:
     adapter = load_file(out / "policy" / "adapter_model.safetensors")
     assert any(weight.abs().max() > 0 for key, weight in adapter.items() if "lora_B" in key)
     assert run_experiment(BASELINES[name], config, place, out, seed=1, threads=2) == summary
-    if name != "sft":
+    if name != "sft_gold":
         runs, record = Runs(tmp_path / "runs"), f"{name}/samples"
         shown = open_row(runs, record, runs.index(record).entries[0].id)
         assert shown.feedback.rewards[name].value in (1.0, 0.0, -1.0)

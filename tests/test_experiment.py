@@ -205,7 +205,7 @@ def test_an_evaluation_that_fails_is_made_again_and_not_kept(bench: Bench, tmp_p
         ("truthrl", ["knowledge=true", "grpo.max_failed=0.05"], 0.05),  # not the probe's
         ("dpo", ["drawn.max_failed=0.4"], 0.4),  # by which its samples are drawn: DPO grades nothing
         ("iterative_dpo", ["rounds.max_failed=0.1"], 0.1),
-        ("sft", [], 0.2),
+        ("sft_gold", [], 0.2),
     ],
 )
 def test_an_evaluation_goes_by_the_trainer_that_is_used(method: str, settings: list[str], share: float) -> None:

@@ -18,7 +18,7 @@ from workbench.evaluate import evaluate_policy
 from workbench.failures import TooManyFailures
 from workbench.jsonl import iter_rows, write_json
 from workbench.llm_judge import LLMJudge
-from workbench.recipes import BASELINES, METHODS, trained
+from workbench.recipes import TRAINED, trained
 from workbench.recipes.method import Method, Prompts, check_prompts
 from workbench.runs.checkpoints import metrics_rows
 from workbench.runs.folder import finished, lock, open_run, policy_hash, read_json, versions
@@ -157,7 +157,7 @@ def stages_of(method: Method, config: Any, bench: Bench, seed: int) -> Sequence[
 
 def _check_trains(method: Method) -> None:
     if method.stages is None:
-        able = ", ".join(name for name, one in {**METHODS, **BASELINES}.items() if one.stages)
+        able = ", ".join(name for name, one in TRAINED.items() if one.stages)
         raise WorkbenchError(f"method '{method.name}' pays rewards but cannot be trained yet: choose one of {able}")
 
 

@@ -8,7 +8,7 @@ import typer
 
 from workbench.cli.frame import Json, app, print_table, show, text
 from workbench.config import settings
-from workbench.recipes import BASELINES, METHODS, trained
+from workbench.recipes import METHODS, TRAINED, trained
 
 
 @app.command(epilog="Example: workbench methods truthrl --bench tiny")
@@ -21,7 +21,7 @@ def methods(
     if name is None:
         listed = {
             name: {"title": recipe.title, "pays": name in METHODS, "trains": recipe.stages is not None}
-            for name, recipe in {**METHODS, **BASELINES}.items()
+            for name, recipe in TRAINED.items()
         }
         show(listed, as_json, _print_methods)
     else:

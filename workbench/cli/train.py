@@ -30,7 +30,7 @@ from workbench.evaluate import evaluate_policy
 from workbench.experiment import train as run
 from workbench.llm_judge import llm_judge
 from workbench.metrics import RATES
-from workbench.recipes import BASELINES, METHODS
+from workbench.recipes import TRAINED
 from workbench.threads import DEFAULT_THREADS
 
 
@@ -48,7 +48,7 @@ def demo(
 def train(
     method: Annotated[
         str,
-        typer.Argument(metavar="METHOD", help=f"One of {', '.join((*METHODS, *BASELINES))}; see `workbench methods`."),
+        typer.Argument(metavar="METHOD", help=f"One of {', '.join(TRAINED)}; see `workbench methods`."),
     ],
     out: Annotated[Path, typer.Option(help="Folder of the run; an unfinished one is resumed.")],
     bench: Bench = "tiny",

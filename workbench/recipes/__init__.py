@@ -11,6 +11,7 @@ from workbench.recipes.method import Method
 from workbench.types import RewardFn, WorkbenchError
 
 METHODS: dict[str, Method] = {page.METHOD.name: page.METHOD for page in (rlfh, truthrl, forag, klcf, knowrl)}
+TRAINED: dict[str, Method] = {**METHODS, **BASELINES}  # whatever can be asked to train
 
 
 def method(name: str) -> Method:
@@ -25,19 +26,19 @@ def method(name: str) -> Method:
 
 
 def trained(name: str) -> Method:
-    """The method, or the baseline, of that name: whatever can be asked to train.
+    """The method, or the baseline, of that name.
 
     Raises:
         WorkbenchError: there is none.
     """
-    if name not in METHODS and name not in BASELINES:
-        raise WorkbenchError(f"no method '{name}': choose one of {', '.join((*METHODS, *BASELINES))}")
-    return METHODS[name] if name in METHODS else BASELINES[name]
+    if name not in TRAINED:
+        raise WorkbenchError(f"no method '{name}': choose one of {', '.join(TRAINED)}")
+    return TRAINED[name]
 
 
 def title(name: str) -> str:
     """A method's name as people write it; any other name as it is."""
-    return trained(name).title if name in METHODS or name in BASELINES else name
+    return TRAINED[name].title if name in TRAINED else name
 
 
 def configure_method(recipe: Any) -> tuple[str, Any]:

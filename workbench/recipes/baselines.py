@@ -160,7 +160,7 @@ def _baseline(
 
 
 _EACH = (
-    _baseline("sft", "SFT", OnGold, on_gold, "sft", sft=TUNED),
+    _baseline("sft_gold", "SFT on gold answers", OnGold, on_gold, "sft", sft=TUNED),
     _baseline(
         "r_tuning", "R-Tuning", OnSamples, from_samples("r_tuning", settled, sft_stage, "sft"), "sft",
         drawn=FEW, sft=TUNED,
