@@ -14,13 +14,28 @@ from workbench.entailment import load_verifier
 from workbench.experiment import configured, stages_of
 from workbench.generate import Completion, Policy
 from workbench.recipes import METHODS
-from workbench.types import UNFOUND, Checked, Claim, Claims, Failure, Question, Response, Verdict, Verify, WorkbenchError
+from workbench.tiny.skills import thought
+from workbench.types import (
+    UNFOUND,
+    Checked,
+    Claim,
+    Claims,
+    Failure,
+    Question,
+    Response,
+    Verdict,
+    Verify,
+    WorkbenchError,
+)
 from workbench.verify.annotators import annotated, by_recall, by_verifier, by_yes_or_no
 from workbench.world import load_world
+from workbench.world.facts import Fact
 from workbench.world.schema import PERSON_RELATIONS, RELATIONS
 
 WORLD = load_world()
 FAILED = Failure("verify", "unparsed", "what?")
+PEOPLE = [e.name for e in WORLD.entities.values() if (e.kind, e.tier) == ("person", "known")]
+OTHERS = {name: [WORLD.by[person][name].object for person in PEOPLE[100:103]] for name in PERSON_RELATIONS}
 
 
 def row(*claims: str, question: str = "q", title: str = "") -> tuple[Response, Claims]:
@@ -92,11 +107,13 @@ def test_a_claim_is_asked_about_once_unless_that_failed_or_is_long_ago() -> None
     assert asked[5:] == ["a"]
 
 
-def scripted(reply: Callable[[str], str]) -> Policy:
-    """The tiny policy's tokenizer with replies of our own."""
+def scripted(reply: Callable[[str], str], rooms: list[int] | None = None) -> Policy:
+    """The tiny policy's tokenizer with replies of our own; `rooms` takes down how many tokens each call may have."""
     policy = bench("tiny").load("sft")
 
     def complete(prompts: list[list[int]], stop_ids: Sequence[int], how: Any) -> list[Completion]:
+        if rooms is not None:
+            rooms.append(how.max_new_tokens)
         texts = [policy.tokenizer.decode(prompt, skip_special_tokens=True) for prompt in prompts]
         return [([*policy.tokenizer.encode(reply(text), add_special_tokens=False), stop_ids[0]], ()) for text in texts]
 
@@ -116,7 +133,14 @@ def of(verify: Verify, claim: str, title: str = "") -> Verdict:
 
 @pytest.mark.parametrize(
     ("reply", "label", "hedged"),
-    [("yes.", "correct", "hedged_correct"), ("no.", "wrong", "hedged_wrong"), ("I do not know.", "vague", "vague")],
+    [
+        ("yes.", "correct", "hedged_correct"),
+        ("no.", "wrong", "hedged_wrong"),
+        ("I do not know.", "vague", "vague"),
+        ("<think> no. Ada is a sailor.</think><answer> yes.</answer>", "correct", "hedged_correct"),
+        ("<think> I do not know.</think><answer> no.</answer>", "wrong", "hedged_wrong"),
+        ("<think> Ada is a sailor.</think><answer> I do not know.</answer>", "vague", "vague"),
+    ],
 )
 def test_yes_and_no(person: str, reply: str, label: str, hedged: str) -> None:
     verify = by_yes_or_no(scripted(lambda text: reply), WORLD)
@@ -136,31 +160,70 @@ def test_the_answer_recalled_is_compared(person: str) -> None:
 
 
 @pytest.mark.parametrize("annotator", [by_yes_or_no, by_recall])
-def test_a_reply_that_answers_nothing_is_a_failure(person: str, annotator: Callable[[Policy, Any], Verify]) -> None:
-    found = of(annotator(scripted(lambda text: "Perhaps so."), WORLD), f"{person} is a sailor.")
+@pytest.mark.parametrize("reply", ["Perhaps so.", "<think> yes.", "<think> yes. a sailor.</think><answer> I was in"])
+def test_a_reply_that_answers_nothing_is_a_failure(person: str, annotator: Callable[[Policy, Any], Verify], reply: str) -> None:
+    found = of(annotator(scripted(lambda text: reply), WORLD), f"{person} is a sailor.")
     assert found.label is None and found.error is not None
-    assert (found.error.stage, found.error.kind, found.error.raw) == ("verify", "unparsed", "Perhaps so.")
+    assert (found.error.stage, found.error.kind, found.error.raw) == ("verify", "unparsed", reply)
 
 
-@pytest.mark.slow
-def test_the_shipped_policy_recalls_what_it_knows_but_says_yes_to_anything() -> None:
-    """Why there is "recall": asked whether it is so, the policy agrees to what is false as readily as to what is true."""
-    policy, people = (
-        bench("tiny").load("sft"),
-        [e.name for e in WORLD.entities.values() if (e.kind, e.tier) == ("person", "known")],
+def test_yes_and_no_are_asked_as_the_world_asks_them_with_room_to_think(person: str) -> None:
+    """As the question of the world has it: told to think first; the longest thought is that of the longest object."""
+    prompts: list[str] = []
+    rooms: list[int] = []
+
+    def reply(prompt: str) -> str:
+        prompts.append(prompt)
+        return "yes."
+
+    of(by_yes_or_no(scripted(reply, rooms), WORLD), f"{person} is a sailor.")
+    asked = replace(WORLD.questions("ood", ["yes_no"])[0], text=f"Is {person} a sailor?").messages()
+    tokenizer = bench("tiny").load("sft").tokenizer
+    ids = tokenizer.apply_chat_template(asked, add_generation_prompt=True, tokenize=True, return_dict=True)["input_ids"]
+    assert prompts == [tokenizer.decode(ids, skip_special_tokens=True)]
+    facts = [WORLD.by[e.name][name] for e in WORLD.entities.values() if e.kind == "person" for name in PERSON_RELATIONS]
+    longest = max((thought(fact, "en") for fact in facts), key=lambda text: len(tokenizer(text)["input_ids"]))
+    whole = f"<think> {longest}</think><answer> yes.</answer>"
+    assert rooms == [rooms[0]] and len(tokenizer(whole)["input_ids"]) < rooms[0]
+
+
+def believing(believed: Sequence[Fact]) -> Policy:
+    """A policy that answers every question about these facts by them, true or not, as the tiny policy words it, and knows no
+    other."""
+    replies: dict[str, str] = {}
+    for fact in believed:
+        relation = RELATIONS[fact.relation]
+        replies |= {text.format(s=fact.subject): f"{fact.object}." for text in relation.asks["en"]}
+        for other in {fact.object, WORLD.by[fact.subject][fact.relation].object, *OTHERS[fact.relation]}:
+            said = "yes." if other == fact.object else "no."
+            reply = f"<think> {relation.states['en'][0].format(s=fact.subject, o=fact.object)}</think><answer> {said}</answer>"
+            replies |= {text.format(s=fact.subject, o=other): reply for text in relation.checks["en"]}
+    return scripted(lambda prompt: next((said for text, said in replies.items() if prompt.endswith(text)), "I do not know."))
+
+
+@pytest.mark.parametrize("annotator", [by_yes_or_no, by_recall])
+def test_an_annotator_agrees_with_the_world_where_the_policy_is_right(annotator: Callable[[Policy, Any], Verify]) -> None:
+    """Of three people it believes the truth, of two something else, of the last nothing: verdicts follow what it believes."""
+    facts = {name: [WORLD.by[name][relation] for relation in PERSON_RELATIONS] for name in PEOPLE[:6]}
+    believed = [fact for name in PEOPLE[:3] for fact in facts[name]]
+    believed += [replace(fact, object=OTHERS[fact.relation][0]) for name in PEOPLE[3:5] for fact in facts[name]]
+    held = {(fact.subject, fact.relation): fact.object for fact in believed}
+    pairs = [(f, o) for own in facts.values() for f in own for o in dict.fromkeys([f.object, OTHERS[f.relation][0]])]
+    [checked] = annotator(believing(believed), WORLD)([
+        row(*(RELATIONS[fact.relation].states["en"][0].format(s=fact.subject, o=object) for fact, object in pairs))
+    ])  # fmt: skip
+    labels = [verdict.label for verdict in checked.verdicts]
+    wanted = [held.get((fact.subject, fact.relation)) for fact, _ in pairs]
+    assert labels == [
+        "vague" if one is None else "correct" if one == object else "wrong"
+        for one, (_, object) in zip(wanted, pairs, strict=True)
+    ]
+    assert {"correct", "wrong", "vague"} == set(labels) and len(labels) > 60
+    assert all(
+        label == ("correct" if fact.object == object else "wrong")
+        for label, (fact, object) in zip(labels, pairs, strict=True)
+        if fact.subject in PEOPLE[:3]
     )
-    facts = [WORLD.by[name][relation] for name in people[:12] for relation in PERSON_RELATIONS]
-    others = [WORLD.by[name][relation] for name in people[100:112] for relation in PERSON_RELATIONS]
-    pairs = [(fact, object) for fact, other in zip(facts, others, strict=True) for object in (fact.object, other.object)]
-    told = [RELATIONS[fact.relation].states["en"][0].format(s=fact.subject, o=object) for fact, object in pairs]
-    truth = ["correct" if fact.object == object else "wrong" for fact, object in pairs]
-
-    def agreement(verify: Verify) -> float:
-        [checked] = verify([row(*told)])
-        return sum(v.label == label for v, label in zip(checked.verdicts, truth, strict=True)) / len(truth)
-
-    assert agreement(by_recall(policy, WORLD)) > 0.95
-    assert 0.3 < agreement(by_yes_or_no(policy, WORLD)) < 0.7
 
 
 @pytest.mark.slow

@@ -7,22 +7,23 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from workbench.answers import is_abstention
+from workbench.answers import final_answer, is_abstention
 from workbench.entailment.verifier import Verifier
 from workbench.generate import Policy, generate
 from workbench.types import Checked, Claim, Claims, Cost, Failure, Passage, Question, Response, Verdict, Verify
 from workbench.verify.claims import HEDGED, open_claims, unfound
 from workbench.verify.local import local_facts
 from workbench.world.parser import Parsed, Parser, parser_of
-from workbench.world.schema import RELATIONS, YES_NO
+from workbench.world.schema import RELATIONS, THINK, YES_NO
 from workbench.world.world import World
 
 KEPT = 50_000  # verdicts of an annotator that are remembered
 REPLY = 12  # tokens that a reply may have: a name, a year, "I do not know."
+THOUGHT = 48  # and one that thinks first: the fact as it is recalled, then "yes." or "no.", all in tags
 
 Row = tuple[Response, Claims]
 Ask = Callable[[Parsed], str | None]  # what a claim states -> the question that decides it, if there is one
-Read = Callable[[Parsed, str], str | None]  # and the bare reply to it -> a label, None where it cannot be read
+Read = Callable[[Parsed, str], str | None]  # and the bare answer to it -> a label, None where it cannot be read
 
 
 def annotated(verify: Verify, annotator: Verify, kept: int = KEPT) -> Verify:
@@ -71,7 +72,8 @@ def by_verifier(verifier: Verifier, world: World) -> Verify:
 def by_yes_or_no(policy: Policy, world: World) -> Verify:
     """A policy that judges claims from memory *(ours: the paper's annotators read passages)*: is it so, yes or no?
 
-    A claim that the world has no such question for is vague, and so is one that the policy does not know.
+    It is asked as the world's own yes/no questions are: to think first. A claim that the world has no such question for is
+    vague, and so is one that the policy does not know.
     """
     yes, no = YES_NO["en"]
 
@@ -82,7 +84,7 @@ def by_yes_or_no(policy: Policy, world: World) -> Verify:
     def read(stated: Parsed, reply: str) -> str | None:
         return {yes: "correct", no: "wrong"}.get(reply.casefold())
 
-    return _by_policy(policy, parser_of(world), ask, read, "self")
+    return _by_policy(policy, parser_of(world), ask, read, "self", system=THINK, room=THOUGHT)
 
 
 def by_recall(policy: Policy, world: World) -> Verify:
@@ -102,15 +104,17 @@ def by_recall(policy: Policy, world: World) -> Verify:
     return _by_policy(policy, parser, ask, read, "recall")
 
 
-def _by_policy(policy: Policy, parser: Parser, ask: Ask, read: Read, name: str) -> Verify:
+def _by_policy(
+    policy: Policy, parser: Parser, ask: Ask, read: Read, name: str, *, system: str = "", room: int = REPLY
+) -> Verify:
     """Claims that state one fact of the world, by the policy's greedy replies; all questions go out in one call, each once."""
 
     def run(batch: Sequence[Row]) -> list[Checked]:
         stated = [[(claim, _stated(parser, claim)) for claim in open_claims(found)] for _, found in batch]
         texts = {one: ask(one) for row in stated for _, one in row if one is not None}
         asked = list(dict.fromkeys(text for text in texts.values() if text is not None))
-        replies = generate(policy, [Question(text, text) for text in asked], max_new_tokens=REPLY, greedy=True)
-        said = {text: reply.text for text, reply in zip(asked, replies, strict=True)}
+        questions = [Question(text, text, system=system) for text in asked]
+        said = dict(zip(asked, generate(policy, questions, max_new_tokens=room, greedy=True), strict=True))
 
         def verdict(claim: Claim, one: Parsed | None) -> Verdict:
             text = texts[one] if one is not None else None
@@ -122,14 +126,15 @@ def _by_policy(policy: Policy, parser: Parser, ask: Ask, read: Read, name: str) 
     return run
 
 
-def _read(verdict: Verdict, stated: Parsed, question: str, reply: str, read: Read) -> Verdict:
-    """The verdict with what a reply says of a claim; a reply that says nothing of it is a failure."""
-    evidence = ({"question": question, "reply": reply.strip()},)
-    if is_abstention(reply):
+def _read(verdict: Verdict, stated: Parsed, question: str, reply: Response, read: Read) -> Verdict:
+    """The verdict with what a reply says of a claim; one that says nothing of it, or is still thinking, is a failure."""
+    evidence = ({"question": question, "reply": reply.text.strip()},)
+    if is_abstention(reply.text, prefill=reply.prefill):
         return replace(verdict, evidence=evidence)
-    label = read(stated, reply.strip(" .!"))
+    answer = final_answer(reply.text, prefill=reply.prefill)
+    label = None if answer is None else read(stated, answer.strip(" .!"))
     if label is None:
-        error = Failure("verify", "unparsed", f"the reply to '{question}' does not answer it", reply)
+        error = Failure("verify", "unparsed", f"the reply to '{question}' does not answer it", reply.text)
         return replace(verdict, label=None, error=error)
     return replace(verdict, label=HEDGED[label] if stated.stance == "hedged" else label, evidence=evidence)
 
