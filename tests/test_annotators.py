@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,17 +11,22 @@ from typing import Any
 import pytest
 
 from workbench.bench import bench
+from workbench.checks import world_checks
 from workbench.entailment import load_verifier
 from workbench.experiment import configured, stages_of
 from workbench.generate import Completion, Policy
+from workbench.grade import grade
 from workbench.recipes import METHODS
+from workbench.store import append_feedback
 from workbench.tiny.skills import thought
 from workbench.types import (
     UNFOUND,
     Checked,
     Claim,
     Claims,
+    Cost,
     Failure,
+    Passage,
     Question,
     Response,
     Verdict,
@@ -105,6 +111,25 @@ def test_a_claim_is_asked_about_once_unless_that_failed_or_is_long_ago() -> None
     assert asked[3:] == ["a", "c"]  # another question; then c pushes the others out
     verify([row("c"), row("a")])
     assert asked[5:] == ["a"]
+
+
+def test_what_a_verdict_rests_on_goes_with_it_and_what_it_cost_is_paid_once() -> None:
+    page, own = Passage("p1", "Ada", "Ada is a baker."), Passage("p2", "Bo", "Bo is a poet.")
+
+    def annotator(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
+        verdict = Verdict("claim:0", "fact", "correct", evidence=({"passage": "p1", "span": (0, 3)},), by="other")
+        return [Checked((verdict,), Cost(calls=1, tokens_in=10, seconds=0.5), (page,)) for _ in batch]
+
+    def searching(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
+        return [replace(one, cost=Cost(calls=2), passages=(own,)) for one in exact(batch)]
+
+    verify = annotated(searching, annotator)
+    first, second = verify([row("a", "b", "a"), row("b")])
+    assert first.passages == second.passages == (own, page)
+    assert (first.cost, second.cost) == (Cost(calls=4, tokens_in=20, seconds=1.0), Cost(calls=2))
+    [again] = verify([row("a")])  # remembered
+    assert again.passages == (own, page) and again.cost == Cost(calls=2)
+    assert verify([row()])[0].passages == (own,)
 
 
 def scripted(reply: Callable[[str], str], rooms: list[int] | None = None) -> Policy:
@@ -233,12 +258,28 @@ def test_the_local_verifier_reads_the_subjects_page_and_leaves_the_rest_open(per
     [checked] = verify([row(*told, title=person)])
     assert sum(verdict.label == "correct" for verdict in checked.verdicts) >= 5
     pages = {page.id for page in WORLD.pages if page.title == person}
-    assert {item["passage"] for verdict in checked.verdicts for item in verdict.evidence} <= pages
+    cited = {item["passage"] for verdict in checked.verdicts for item in verdict.evidence}
+    assert cited and cited <= {page.id for page in checked.passages} == pages and checked.cost.seconds > 0
     wrong = of(verify, f"{person} was born in the year {int(facts['birth_year'].object) + 7}.", person)
     assert wrong.label in ("wrong", "vague") and wrong.by == "local"
     unknown = next(e.name for e in WORLD.entities.values() if (e.kind, e.tier) == ("person", "unknown"))
     open_ = of(verify, f"{unknown} is a sailor.", unknown)
     assert (open_.label, open_.p, open_.error) == ("vague", 0.0, None) and UNFOUND in open_.evidence[0]
+
+
+@pytest.mark.slow
+def test_the_pages_that_rows_cite_are_stored_beside_them(person: str, tmp_path: Path) -> None:
+    checks, facts = world_checks(WORLD), WORLD.by[person]
+    told = " ".join(RELATIONS[name].states["en"][0].format(s=person, o=facts[name].object) for name in PERSON_RELATIONS)
+    judge = grade([annotated(checks.verify["fact"], by_verifier(load_verifier(), WORLD))], {}, checks.extract)
+    for step in (1, 2):  # what is remembered is stored with the step that it is remembered in
+        append_feedback(
+            tmp_path / str(step), judge([Response(f"{step}", Question(person, "?", title=person), told, step=step)])
+        )
+        row_ = json.loads((tmp_path / str(step) / "rollouts.jsonl").read_text())
+        kept = {json.loads(line)["id"] for line in (tmp_path / str(step) / "passages.jsonl").read_text().splitlines()}
+        cited = {item["passage"] for verdict in row_["verdicts"] for item in verdict["evidence"] if "passage" in item}
+        assert cited and cited <= kept
 
 
 def test_an_annotator_that_cannot_judge_is_refused(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from workbench.answers import final_answer, is_abstention
 from workbench.entailment.verifier import Verifier
 from workbench.generate import Policy, generate
 from workbench.types import Checked, Claim, Claims, Cost, Failure, Passage, Question, Response, Verdict, Verify
-from workbench.verify.claims import HEDGED, open_claims, unfound
+from workbench.verify.claims import HEDGED, open_claims, searched, unfound
 from workbench.verify.local import local_facts
 from workbench.world.parser import Parsed, Parser, parser_of
 from workbench.world.schema import RELATIONS, THINK, YES_NO
@@ -22,6 +22,7 @@ REPLY = 12  # tokens that a reply may have: a name, a year, "I do not know."
 THOUGHT = 48  # and one that thinks first: the fact as it is recalled, then "yes." or "no.", all in tags
 
 Row = tuple[Response, Claims]
+Key = tuple[str, str]  # a question's id and a claim's words
 Ask = Callable[[Parsed], str | None]  # what a claim states -> the question that decides it, if there is one
 Read = Callable[[Parsed, str], str | None]  # and the bare answer to it -> a label, None where it cannot be read
 
@@ -31,22 +32,22 @@ def annotated(verify: Verify, annotator: Verify, kept: int = KEPT) -> Verify:
 
     Informativeness and whom a claim is about stay those of `verify`, and so does the verdict on a claim that was judged as it
     was extracted. The annotator sees each claim alone, without its response, and is asked once for the same claim in answer to
-    the same question; it forgets the oldest verdicts beyond `kept`, and failed ones at once.
+    the same question; it forgets the oldest verdicts beyond `kept`, and failed ones at once. What asking cost is the row's
+    that asked first; the passages that a verdict rests on go with it to every row.
     """
-    known: dict[tuple[str, str], Verdict] = {}
+    known: dict[Key, Checked] = {}
 
     def run(batch: Sequence[Row]) -> list[Checked]:
-        exact, start = verify(batch), time.perf_counter()
+        exact = verify(batch)
         questions = {_key(response, claim): response.question for response, found in batch for claim in open_claims(found)}
         new = [key for key in questions if key not in known]
-        checked = annotator([_alone(questions[key], key[1]) for key in new])
-        fresh = {key: one.verdicts[0] for key, one in zip(new, checked, strict=True)}
-        labels = known | fresh
-        known.update((key, verdict) for key, verdict in fresh.items() if verdict.error is None)
+        fresh = dict(zip(new, annotator([_alone(questions[key], key[1]) for key in new]), strict=True))
+        said = known | fresh
+        known.update((key, one) for key, one in fresh.items() if one.verdicts[0].error is None)
         for oldest in list(known)[: max(0, len(known) - kept)]:
             del known[oldest]
-        cost = Cost(seconds=(time.perf_counter() - start) / max(1, len(batch)))
-        return [_relabelled(row, one, labels, cost) for row, one in zip(batch, exact, strict=True)]
+        costs = {key: one.cost for key, one in fresh.items()}  # each is taken out by the first row with its claim
+        return [_relabelled(row, one, said, costs) for row, one in zip(batch, exact, strict=True)]
 
     return run
 
@@ -63,8 +64,13 @@ def by_verifier(verifier: Verifier, world: World) -> Verify:
         return replace(question, passages=tuple(page for title in question.title.split(";") for page in pages.get(title, ())))
 
     def run(batch: Sequence[Row]) -> list[Checked]:
-        checked = verify([(replace(response, question=of(response.question)), found) for response, found in batch])
-        return [replace(one, verdicts=tuple(map(_left_open, one.verdicts))) for one in checked]
+        asked = [of(response.question) for response, _ in batch]
+        rows = [(replace(response, question=own), found) for (response, found), own in zip(batch, asked, strict=True)]
+        used = [searched(response, [own.passages]) for (response, _), own in zip(batch, asked, strict=True)]
+        return [
+            replace(one, verdicts=tuple(map(_left_open, one.verdicts)), passages=read if one.verdicts else ())
+            for one, read in zip(verify(rows), used, strict=True)
+        ]
 
     return run
 
@@ -110,6 +116,7 @@ def _by_policy(
     """Claims that state one fact of the world, by the policy's greedy replies; all questions go out in one call, each once."""
 
     def run(batch: Sequence[Row]) -> list[Checked]:
+        start = time.perf_counter()
         stated = [[(claim, _stated(parser, claim)) for claim in open_claims(found)] for _, found in batch]
         texts = {one: ask(one) for row in stated for _, one in row if one is not None}
         asked = list(dict.fromkeys(text for text in texts.values() if text is not None))
@@ -121,7 +128,8 @@ def _by_policy(
             plain = Verdict(f"claim:{claim.id}", "fact", "vague", by=name)
             return plain if one is None or text is None else _read(plain, one, text, said[text], read)
 
-        return [Checked(tuple(verdict(claim, one) for claim, one in row)) for row in stated]
+        cost = Cost(seconds=(time.perf_counter() - start) / max(1, len(batch)))
+        return [Checked(tuple(verdict(claim, one) for claim, one in row), cost) for row in stated]
 
     return run
 
@@ -157,7 +165,7 @@ def _left_open(verdict: Verdict) -> Verdict:
     return unfound(replace(verdict, error=None)) if missing else verdict
 
 
-def _key(response: Response, claim: Claim) -> tuple[str, str]:
+def _key(response: Response, claim: Claim) -> Key:
     return response.question.id, claim.text
 
 
@@ -165,15 +173,22 @@ def _alone(question: Question, text: str) -> Row:
     return Response("", question, text), Claims((), (Claim(0, text, "body"),))
 
 
-def _relabelled(row: Row, exact: Checked, labels: Mapping[tuple[str, str], Verdict], cost: Cost) -> Checked:
+def _relabelled(row: Row, exact: Checked, said: Mapping[Key, Checked], costs: dict[Key, Cost]) -> Checked:
+    """`exact` with the labels of what was `said` of its claims, its passages, and the costs that no row before it has taken."""
     response, found = row
     keys = {f"claim:{claim.id}": _key(response, claim) for claim in open_claims(found)}
 
     def other(verdict: Verdict) -> Verdict:
         if verdict.aspect != "fact" or verdict.error is not None or verdict.target not in keys:
             return verdict
-        judged = labels[keys[verdict.target]]
+        judged = said[keys[verdict.target]].verdicts[0]
         rating = verdict.informativeness if judged.error is None else None
         return replace(judged, target=verdict.target, informativeness=rating)
 
-    return Checked(tuple(map(other, exact.verdicts)), exact.cost + cost)
+    own = [costs.pop(key, Cost()) for key in keys.values()]
+    passages = {page.id: page for key in keys.values() for page in said[key].passages}
+    return Checked(
+        tuple(map(other, exact.verdicts)),
+        sum(own, exact.cost),
+        (*exact.passages, *(page for page in passages.values() if page not in exact.passages)),
+    )
