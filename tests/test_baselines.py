@@ -19,6 +19,7 @@ from workbench.recipes import BASELINES, METHODS, TRAINED, method, trained
 from workbench.recipes.baselines import from_samples, phrase
 from workbench.runs.checkpoints import metrics_rows
 from workbench.train.sft import sft_stage
+from workbench.train.stage import Job
 from workbench.types import Feedback, Question, WorkbenchError
 
 SAMPLED = ["drawn.questions=16", "drawn.samples=8"]
@@ -67,7 +68,8 @@ def test_baselines_are_trained_and_pay_nothing_of_their_own() -> None:
 def test_a_queue_takes_them_and_their_steps() -> None:
     found = {name: run_of(name, settings=[f"{name}.eval_samples=0"], steps=3) for name in BASELINES}
     assert len({run.hash for run in found.values()}) == len(BASELINES)
-    assert found["dpo"].config.dpo.steps == found["iterative_dpo"].config.rounds.dpo.steps == found["sft_gold"].config.sft.steps == 3
+    assert found["dpo"].config.dpo.steps == found["iterative_dpo"].config.rounds.dpo.steps == 3
+    assert found["sft_gold"].config.sft.steps == 3
     with pytest.raises(WorkbenchError, match="questions is 0: it must be at least 1"):
         run_of("rft", settings=["rft.drawn.questions=0"])
     with pytest.raises(WorkbenchError, match="questions is 0: it must be at least 1"):

@@ -143,7 +143,7 @@ def test_a_judge_that_comes_back_elsewhere_is_asked_nothing_twice(place: Bench, 
 
 
 def test_a_judge_is_tried_out_before_an_evaluation(place: Bench) -> None:
-    with pytest.raises(WorkbenchError, match="gives no verdict .*: start its server"):
+    with pytest.raises(WorkbenchError, match=r"gives no verdict .*: start its server"):
         evaluate_policy("sft", "test", place, 1, threads=1, judge=LLMJudge(NOWHERE, "m"))
 
 
@@ -157,7 +157,7 @@ def test_a_judge_is_tried_out_anew_where_a_run_or_a_probe_goes_on(place: Bench, 
     for go_on, folder in ((train, tmp_path / "run"), (probe, tmp_path / "probe")):
         folder.mkdir()
         (folder / "config.json").write_text('{"seed": 1}')  # it was begun
-        with pytest.raises(WorkbenchError, match="gives no verdict .*: start its server"):
+        with pytest.raises(WorkbenchError, match=r"gives no verdict .*: start its server"):
             go_on()
         assert [path.name for path in folder.iterdir()] == ["config.json"]
 

@@ -78,7 +78,9 @@ def test_a_poorer_annotator_pays_for_what_is_wrong(tmp_path: Path) -> None:
 @pytest.mark.parametrize("annotator", ["local", "self", "recall"])
 def test_to_plan_a_run_loads_no_model(annotator: str) -> None:
     """A queue's status is told without torch, which would also count its threads before anybody says how many."""
-    code = "import sys; from workbench.queue import run_of; run_of('rlfh', settings=[sys.argv[1]]); print('torch' in sys.modules)"
+    code = (
+        "import sys; from workbench.queue import run_of; run_of('rlfh', settings=[sys.argv[1]]); print('torch' in sys.modules)"
+    )
     planned = subprocess.run([sys.executable, "-c", code, f"rlfh.annotator={annotator}"], capture_output=True, text=True)
     assert planned.stdout.split() == ["False"], planned.stderr
 
