@@ -99,7 +99,8 @@ def test_a_ratio_of_the_whole_response_by_hand() -> None:
 
 @pytest.mark.parametrize(("shift", "clipped"), [(0.02, (0, 4)), (0.3, (3, 12))], ids=["within the clip", "beyond it"])
 def test_the_loss_is_the_papers(shift: float, clipped: tuple[int, int], policy: str, tmp_path: Path) -> None:
-    """L = −1/G Σ min(ϱA, clip(ϱ)A) + β_KL · KL − β_H · H, its value and its gradient, from the model's logits."""
+    """L = −1/G Σ min(ϱA, clip(ϱ)A) + β_KL · KL − β_H · H, its value and its gradient, from the model's logits; with our bound:
+    ϱ is at most 3."""
     import torch
 
     config = replace(CONFIG, beta=0.3, entropy=0.07, iterations=2)
@@ -113,7 +114,10 @@ def test_the_loss_is_the_papers(shift: float, clipped: tuple[int, int], policy: 
     mask_BT, advantages_B = batch["completion_mask"], batch["advantages"]
     ratio_B = ((logprobs_BT - stored_BT) * mask_BT).sum(1).exp()
     bounded_B = ratio_B.clamp(0.8, 1.2)
-    taken_B = torch.min(ratio_B * advantages_B, bounded_B * advantages_B)
+    far_B = (ratio_B > 3) & (advantages_B < 0)  # where the smaller one of the two is the unclipped one
+    assert bool(far_B.any()) is (shift == 0.3)
+    taken_B = torch.min(ratio_B.clamp(max=3.0) * advantages_B, bounded_B * advantages_B)
+    assert torch.equal(taken_B[far_B], 3 * advantages_B[far_B])
     assert clipped[0] <= int((taken_B != ratio_B * advantages_B).sum()) <= clipped[1]
     apart_BT = batch["ref_per_token_logps"] - logprobs_BT
     kl_B = ((apart_BT.exp() - apart_BT - 1) * mask_BT).sum(1) / mask_BT.sum(1)
@@ -204,3 +208,6 @@ def test_what_else_cannot_be_is_refused() -> None:
         assert may_be_unsloths(config, None) is may_be_unsloths(config, False) is False
         with pytest.raises(WorkbenchError, match="leave unsloth out"):
             may_be_unsloths(config, True)
+    with pytest.raises(WorkbenchError, match=r"clip_high is 2\.5: .* below 2, as a ratio goes no farther than 3"):
+        check(replace(CONFIG, clip_high=2.5))
+    check(replace(CONFIG, importance_sampling="token", clip_high=2.5))

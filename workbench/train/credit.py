@@ -104,7 +104,8 @@ def whole_responses(logprobs_BT: torch.Tensor, old_logprobs_BT: torch.Tensor, ma
     """What `old_logprobs_BT` would have to be for every token's ratio to be its whole response's, π(o) / π_old(o) = exp Σ_t log
     π/π_old: a loss by token that is given these, with the gradient that they carry, has that ratio and its gradient.
 
-    The ratio is kept between e⁻²⁰ and e²⁰ *(ours)*: a sum over hundreds of tokens overflows; beyond, its gradient is 0.
+    The ratio is kept between e⁻²⁰ and e²⁰ *(ours)*: a sum over hundreds of tokens overflows; beyond, its gradient is 0. The
+    loss has to bound it more nearly: for a negative advantage it takes the ratio as it is.
     """
     log_ratio_B = masked(logprobs_BT.float() - old_logprobs_BT, mask_BT).sum(1).clamp(-20, 20)
     return logprobs_BT.float() - log_ratio_B[:, None]

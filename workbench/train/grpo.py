@@ -28,6 +28,11 @@ if TYPE_CHECKING:
     from accelerate import PartialState
 
 
+# (ours) for this objective, from the dual clip of arXiv 1912.09729: how large a whole response's ratio counts at most. Where an
+# advantage is negative the smaller of ϱA and clip(ϱ)A is the unclipped one, and a product over hundreds of tokens has no bound.
+FARTHEST = 3.0
+
+
 @dataclass(frozen=True)
 class GRPO:
     """Settings of a GRPO run. A step samples `prompts_per_step` × `group_size` responses and learns from them at once."""
@@ -75,6 +80,11 @@ def check(config: GRPO) -> None:
         raise WorkbenchError(
             f"advantages is {config.advantages}, by token: over a whole response they would cancel with "
             f"importance_sampling={config.importance_sampling}; use importance_sampling=token, or advantages=group"
+        )
+    if config.importance_sampling == "trajectory" and 1 + (config.clip_high or config.clip) >= FARTHEST:
+        raise WorkbenchError(
+            f"clip or clip_high is {config.clip_high or config.clip}: with importance_sampling=trajectory it must be below "
+            f"{FARTHEST - 1:g}, as a ratio goes no farther than {FARTHEST:g}"
         )
     check_report_to(config.report_to)
     responses, generated, micro = batches(config)
@@ -222,6 +232,7 @@ def make_trainer(config: GRPO, trainee: Trainee, adapter: TRLAdapter, out: Path,
         top_k=0,
         max_completion_length=config.max_new_tokens,
         loss_type=config.loss_type,
+        delta=FARTHEST if whole else None,
         scale_rewards="group",
         importance_sampling_level="token" if whole else config.importance_sampling,
         use_bias_correction_kl=False,  # TRL multiplies the KL by the ratio by itself: no paper here does

@@ -17,8 +17,11 @@ def trainer_class(adapter: TRLAdapter, *, plain: bool, trajectory: bool) -> Any:
         plain: the model is none of Unsloth's, whose forward pass and loss are others.
         trajectory: the ratio in the loss is that of a whole response, for TRL's `importance_sampling_level="token"` and one
             advantage a response: every token is given it. With `loss_type="grpo"` the loss is then the mean over responses of
-            −min(ϱA, clip(ϱ, 1 − ε, 1 + ε)A), as KnowRL (arXiv 2506.19807, surrogate objective) has it; the other types weigh
-            responses by their lengths.
+            −min(ϱA, clip(ϱ, 1 − ε, 1 + ε)A), as KnowRL (arXiv 2506.19807, surrogate objective) has it, where ϱ counts as no
+            more than TRL's `delta` *(ours)*; the other types weigh responses by their lengths.
+
+    Raises, in training:
+        WorkbenchError: a model that is plain was given another loss than this class's, which something has patched away.
     """
     from trl import GRPOTrainer
 
