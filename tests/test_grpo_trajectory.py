@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 import tests.helpers.grpo_run as run
 from tests.helpers.credit import all_scored, largest_difference
+from tests.helpers.small_bench import SMALL, make_bench
 from tests.helpers.tiny_model import make_policy
 from workbench.bench import bench
+from workbench.experiment import run_experiment
+from workbench.recipes import METHODS
 from workbench.store import iter_feedback
 from workbench.train.credit import whole_responses
-from workbench.train.grpo import GRPO, check, make_adapter, make_trainer, may_be_unsloths, train_grpo
+from workbench.train.grpo import GRPO, check, grpo_stage, make_adapter, make_trainer, may_be_unsloths, train_grpo
 from workbench.train.models import load_trainee
 from workbench.train.record import Record
+from workbench.train.stage import Stage
 from workbench.types import Feedback, Response, Reward, WorkbenchError
 
 CONFIG = replace(
@@ -198,7 +204,56 @@ def test_credit_of_tokens_is_refused_where_a_response_has_one_ratio(estimator: A
         check(replace(CONFIG, advantages=estimator))
 
 
+def test_unsloth_that_is_here_already_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has changed TRL's trainer for the whole process, also for a model that is none of its own."""
+    token = replace(CONFIG, importance_sampling="token")
+    grade_nothing: Any = list
+    stages = [grpo_stage(config, run.QUESTIONS, grade_nothing, "m") for config in (CONFIG, token, replace(token, entropy=0.1))]
+    assert [stage.plain for stage in stages] == [True, False, True]
+    monkeypatch.setitem(sys.modules, "unsloth", ModuleType("unsloth"))
+    assert not grpo_stage(token, run.QUESTIONS, grade_nothing, "m").plain
+    with pytest.raises(WorkbenchError, match="Unsloth was imported in this process"):
+        grpo_stage(CONFIG, run.QUESTIONS, grade_nothing, "m")
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_unsloth_is_imported_for_no_run_that_it_would_spoil(
+    plain: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A module of its name stands for it, and nothing is trained: only what is imported is looked at."""
+    place, out = make_bench(tmp_path / "policy"), tmp_path / "run"
+    (tmp_path / "unsloth.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("UNSLOTH_COMPILE_LOCATION", str(tmp_path))
+    monkeypatch.setenv("UNSLOTH_DISABLE_STATISTICS", "1")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    for name in ("trl", "unsloth"):  # which are put back afterwards
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
+        monkeypatch.delitem(sys.modules, name)
+    out.mkdir()
+    (out / "before.json").write_text("{}")
+    method = replace(METHODS["truthrl"], stages=lambda *_: [Stage("grpo", lambda job: "interrupted", 1, plain)])
+    assert run_experiment(method, SMALL, place, out, seed=1, threads=1)["status"] == "interrupted"
+    assert ("unsloth" in sys.modules) is not plain
+
+
+def test_another_loss_than_ours_is_an_error_at_the_first_step(
+    policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def patched(self: Any, model: Any, inputs: dict[str, Any], *_: Any, **__: Any) -> Any:
+        return model(input_ids=inputs["completion_ids"]).logits.mean()
+
+    monkeypatch.setattr("trl.GRPOTrainer.compute_loss", patched)
+    with pytest.raises(WorkbenchError, match="was patched in this process"):
+        train_grpo(CONFIG, run.QUESTIONS, all_scored, policy, tmp_path, method="m", seed=1)
+    assert not (tmp_path / "metrics.jsonl").exists()
+
+
 def test_what_else_cannot_be_is_refused() -> None:
+    with pytest.raises(WorkbenchError, match=r"clip_high is 2\.5: .* below 2, as a ratio goes no farther than 3"):
+        check(replace(CONFIG, clip_high=2.5))
+    check(replace(CONFIG, importance_sampling="token", clip_high=2.5))
     for weight, why in ((-0.1, "entropy is -0.1: it must be at least 0"), (math.nan, "entropy is nan")):
         with pytest.raises(WorkbenchError, match=why):
             check(replace(CONFIG, entropy=weight))
@@ -208,6 +263,3 @@ def test_what_else_cannot_be_is_refused() -> None:
         assert may_be_unsloths(config, None) is may_be_unsloths(config, False) is False
         with pytest.raises(WorkbenchError, match="leave unsloth out"):
             may_be_unsloths(config, True)
-    with pytest.raises(WorkbenchError, match=r"clip_high is 2\.5: .* below 2, as a ratio goes no farther than 3"):
-        check(replace(CONFIG, clip_high=2.5))
-    check(replace(CONFIG, importance_sampling="token", clip_high=2.5))

@@ -177,7 +177,8 @@ class _Run:
         before, after, status = read_json(self.out / "before.json"), None, "interrupted"
         try:
             with use_threads(self.identity["threads"]):
-                import_unsloth_first()
+                if not any(stage.plain for stage in stages):
+                    import_unsloth_first()
                 if before is None:
                     before = self.evaluate(self.bench.policy)
                     write_json(self.out / "before.json", before)

@@ -115,10 +115,11 @@ def grpo_stage(config: GRPO, questions: Sequence[Question], grade: Grade, method
     """`train_grpo` from the policy that the run starts from, as a stage called "grpo".
 
     Raises:
-        WorkbenchError: settings that cannot work.
+        WorkbenchError: settings that cannot work, in this process or at all.
     """
     check(config)
-    return training("grpo", train_grpo, config, questions, grade, method)
+    plain = may_be_unsloths(config, None) is False
+    return training("grpo", train_grpo, config, questions, grade, method, plain)
 
 
 def train_grpo(
@@ -182,7 +183,7 @@ def may_be_unsloths(config: GRPO, unsloth: bool | None) -> bool | None:
     """`load_trainee`'s `unsloth`: False for an objective that Unsloth's trainer, whose loss is its own, does not have.
 
     Raises:
-        WorkbenchError: Unsloth is insisted on.
+        WorkbenchError: Unsloth is insisted on for such an objective, or has changed this process's trainers already.
     """
     if config.importance_sampling != "trajectory" and not config.entropy:
         return unsloth
@@ -190,6 +191,11 @@ def may_be_unsloths(config: GRPO, unsloth: bool | None) -> bool | None:
         raise WorkbenchError(
             "Unsloth's trainer knows no ratio of trajectories and no entropy bonus: leave unsloth out, "
             "or use importance_sampling=token and entropy=0"
+        )
+    if "unsloth" in sys.modules:
+        raise WorkbenchError(
+            "Unsloth was imported in this process, and its trainer knows no ratio of trajectories and no entropy bonus: train "
+            "in a process of its own, or use importance_sampling=token and entropy=0"
         )
     return False
 
@@ -226,13 +232,13 @@ def make_trainer(config: GRPO, trainee: Trainee, adapter: TRLAdapter, out: Path,
         num_iterations=config.iterations,
         epsilon=config.clip,
         epsilon_high=config.clip_high,
+        delta=FARTHEST if whole else None,
         beta=config.beta,
         temperature=config.temperature,
         top_p=config.top_p,
         top_k=0,
         max_completion_length=config.max_new_tokens,
         loss_type=config.loss_type,
-        delta=FARTHEST if whole else None,
         scale_rewards="group",
         importance_sampling_level="token" if whole else config.importance_sampling,
         use_bias_correction_kl=False,  # TRL multiplies the KL by the ratio by itself: no paper here does

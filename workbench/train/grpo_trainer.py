@@ -8,6 +8,7 @@ from workbench.train.credit import left_aligned, whole_responses
 from workbench.train.sampling import sample
 from workbench.train.trl_adapter import TRLAdapter
 from workbench.train.trl_trainer import quiet
+from workbench.types import WorkbenchError
 
 
 def trainer_class(adapter: TRLAdapter, *, plain: bool, trajectory: bool) -> Any:
@@ -26,6 +27,7 @@ def trainer_class(adapter: TRLAdapter, *, plain: bool, trajectory: bool) -> Any:
     from trl import GRPOTrainer
 
     class Trainer(quiet(GRPOTrainer)):  # type: ignore[misc]
+        ours = False  # whether this class has computed a loss
         learnt: dict[str, Any] | None = None  # the batch whose loss is being computed, where its ratio is a trajectory's
 
         def _generate_single_turn(self, prompt_ids: list[list[int]], *args: Any, **kwargs: Any) -> Any:
@@ -52,8 +54,17 @@ def trainer_class(adapter: TRLAdapter, *, plain: bool, trajectory: bool) -> Any:
             given = dict(inputs)  # a step's batches come back in its next iteration
             self.learnt = given if trajectory else None
             loss = super()._compute_loss(model, given)
-            self.learnt = None
+            self.learnt, self.ours = None, True
             adapter.saw(inputs, self.logprobs_BT)
+            return loss
+
+        def training_step(self, *args: Any, **kwargs: Any) -> Any:
+            loss = super().training_step(*args, **kwargs)
+            if plain and not self.ours:
+                raise WorkbenchError(
+                    "TRL's trainer was patched in this process, as Unsloth does, and does not compute the loss that was asked "
+                    "for: train in a process that imports nothing of the kind"
+                )
             return loss
 
         def compute_loss(self, model: Any, inputs: dict[str, Any], *args: Any, **kwargs: Any) -> Any:

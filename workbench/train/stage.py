@@ -33,23 +33,31 @@ class Stage:
 
     `run` goes on where an earlier call was stopped, and returns "done" or, where the user stopped it, "interrupted". The last
     stage trains the policy in the run's own folder, each before it its part in `stages/NAME` of that folder. `steps` is how
-    many rows of metrics it writes; None where that is not known before.
+    many rows of metrics it writes; None where that is not known before. With `plain` it needs TRL's trainer as TRL has it:
+    Unsloth, which changes it for the whole process, is not imported for a run with such a stage.
     """
 
     name: str
     run: Callable[[Job], Status]
     steps: int | None = None
+    plain: bool = False
 
 
 def training(
-    name: str, train: Callable[..., Status], config: Any, questions: Sequence[Question], grade: Grade, method: str
+    name: str,
+    train: Callable[..., Status],
+    config: Any,
+    questions: Sequence[Question],
+    grade: Grade,
+    method: str,
+    plain: bool = False,
 ) -> Stage:
     """A trainer as a stage: `train(config, questions, grade, policy, out, method=…, seed=…)` from where the run starts."""
 
     def run(job: Job) -> Status:
         return train(config, questions, grade, job.start, job.out, method=method, seed=job.seed)
 
-    return Stage(name, run, getattr(config, "steps", None))
+    return Stage(name, run, getattr(config, "steps", None), plain)
 
 
 def order(count: int, wanted: int, seed: int) -> list[int]:
