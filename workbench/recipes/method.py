@@ -37,7 +37,8 @@ class Method:
         scales: how the method is set at a bench, by the bench's name, where that is not as in the paper.
         unset: config -> what those of its fields stand for that are none until somebody sets them.
         idle: config -> those of its parts, or "part.field", that it is not trained by; to set them is refused.
-        trainer: config -> the part that its last stage is trained by, whose `steps` are the run's.
+        trainer: config -> the part that its last stage is trained by, whose `steps` are the run's, and whose `max_failed`, if
+            it has one, holds for the run's evaluations.
     """
 
     name: str
