@@ -3,6 +3,7 @@
 import pytest
 
 from workbench.answers.outline import Outline, Point, read_outline
+from workbench.answers.sections import outlined
 
 WHOLE = "[Structure] comparison [Outline] 1. Ada Lo [2] 2. Bo Di [Answer] Ada Lo is a baker. In comparison, Bo Di is a poet."
 
@@ -36,10 +37,20 @@ def test_a_planned_answer_is_read_into_its_parts():
         "[Structure] comparison [Outline] 1. Ada [Answer]",  # no answer
         WHOLE + " [Answer] Again.",  # a second answer
         "[Outline] 1. Ada [Structure] comparison [Answer] Text.",  # another order
+        f"<think>Ada</think>{WHOLE}",  # tags, before it or in it
+        WHOLE.replace("Ada Lo is", "<answer>Ada Lo is") + "</answer>",
     ],
 )
 def test_what_is_no_planned_answer(text):
     assert read_outline(text) is None
+
+
+@pytest.mark.parametrize(
+    ("outline", "read"), [("1. Ada Lo 2. Bo Di", True), ("Ada Lo, then Bo Di", False), ("2. Ada 3. Bo", False), ("", False)]
+)
+def test_what_is_read_is_outlined_and_an_outline_need_not_be_numbered(outline, read):
+    text = f"[Structure] comparison [Outline] {outline} [Answer] Ada Lo is a baker."
+    assert outlined(text) is bool(outline) and (read_outline(text) is not None) is read
 
 
 def test_a_long_text_is_read_in_time_proportional_to_its_length():

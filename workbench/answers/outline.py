@@ -11,7 +11,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-PARTS = ("Structure", "Outline", "Answer")
+from workbench.answers.sections import outlined
+
 MOST_POINTS = 5
 _MARKER = re.compile(r"\[(?:Structure|Outline|Answer)\]")
 _NUMBER = re.compile(r"(?<!\S)(\d+)[.)](?!\S)")
@@ -34,13 +35,16 @@ class Outline:
 
 
 def read_outline(text: str) -> Outline | None:
-    """The parts of a planned answer; None unless each of the three markers stands there once and in order, nothing is before
-    them, no part is empty, and the points are numbered from 1 without a gap, five at most."""
-    if _MARKER.findall(text) != [f"[{part}]" for part in PARTS]:
+    """The parts of a planned answer; None unless it is `outlined`, and the points of its outline are numbered from 1 without a
+    gap, five at most, none of them empty.
+
+    That is the form which the tiny policy is taught *(ours)*; a plan of another model may be laid out as it likes.
+    """
+    if not outlined(text):
         return None
-    before, structure, outline, answer = (part.strip() for part in _MARKER.split(text))
+    _, structure, outline, answer = (part.strip() for part in _MARKER.split(text))
     points = _points(outline)
-    if before or not structure or not answer or not 1 <= len(points) <= MOST_POINTS or not all(point.text for point in points):
+    if not 1 <= len(points) <= MOST_POINTS or not all(point.text for point in points):
         return None
     return Outline(structure, points, answer)
 
