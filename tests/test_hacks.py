@@ -146,3 +146,25 @@ def test_the_command_line_shows_them(case: Case, tmp_path: Path, cli: Cli) -> No
     assert code == 0 and "hacks of the reward" in out + err
     code, out, _ = cli("metrics", run, "--json")
     assert code == 0 and "hacks" not in json.loads(out)
+
+
+def test_the_command_line_draws_them(case: Case, tmp_path: Path, cli: Cli) -> None:
+    first = say(case.facts[0])
+    steps = [judged(case.biography, step, [text]) for step, text in enumerate((first, f"{first} {first}"), 1)]
+    run, other = str(store(tmp_path / "paper", *steps)), str(store(tmp_path / "closed", *steps[:1]))
+    code, out, _ = cli("metrics", run, "--hacks", "--figures", str(tmp_path / "one"), "--json")
+    assert code == 0 and json.loads(out)["figures"] == [str(tmp_path / "one" / "hacks.html")]
+    assert "claims that repeat one" in (tmp_path / "one" / "hacks.html").read_text()
+    code, out, _ = cli("metrics", f"{run}/rollouts.jsonl", other, "--hacks", "--figures", str(tmp_path / "two"), "--json")
+    drawn = {Path(page).name for page in json.loads(out)["figures"]}
+    assert code == 0 and {"hacks.html", "fig9_trade_off.html"} < drawn
+    page = (tmp_path / "two" / "hacks.html").read_text()
+    assert '"name":"paper"' in page and '"name":"closed"' in page
+
+
+def test_what_cannot_be_drawn_is_refused(case: Case, tmp_path: Path, cli: Cli) -> None:
+    run = str(store(tmp_path / "run", judged(case.biography, None, [say(case.facts[0])])))
+    code, _, err = cli("metrics", run, "--hacks", "--figures", str(tmp_path / "drawn"))
+    assert code == 2 and "rows without a step" in err and not (tmp_path / "drawn").exists()
+    code, _, err = cli("metrics", run, "--figures", str(tmp_path / "drawn"))
+    assert code == 2 and "--hacks" in err and "OTHER" in err

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -12,7 +12,11 @@ from workbench.cli.frame import ABSENT, Json, Seed, app, complain, exit_code, pr
 from workbench.metrics import compare_files, read_rows
 from workbench.metrics.hacks import hacks as hacks_of
 from workbench.plots import write_pages
-from workbench.plots.rlfh import figures
+from workbench.plots.hacks import hack_shares
+from workbench.plots.rlfh import figures as figures_of
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
 
 LEFT_OUT = {"no_claims": "no claims", "unverified": "claims not verified", "not_judged": "not judged"}
 EXAMPLE = "Example: workbench metrics runs/after/rollouts.jsonl runs/before/rollouts.jsonl --json"
@@ -42,7 +46,8 @@ def metrics(
     ] = "tokens",
     weights: Annotated[str, typer.Option(help="Truthfulness' weights of accuracy, abstention and hallucination.")] = "1,0,1",
     figures: Annotated[
-        Path | None, typer.Option(help="Folder for RLFH's figures 4 to 9 as HTML: before OTHER, after FEEDBACK.")
+        Path | None,
+        typer.Option(help="Folder for RLFH's figures 4 to 9 as HTML: before OTHER, after FEEDBACK; with --hacks, for theirs."),
     ] = None,
     hacks: Annotated[
         bool, typer.Option("--hacks", help="Also count, by step, what only serves the reward: repetitions, other subjects, …")
@@ -51,16 +56,21 @@ def metrics(
     as_json: Json = False,
 ) -> int:
     """Measure the factuality of judged responses, with 95% intervals and paired tests."""
+    if figures is not None and other is None and not hacks:
+        raise typer.BadParameter(
+            "the figures compare two files: name OTHER, the feedback before training; or --hacks for those of one run",
+            param_hint="--figures",
+        )
     with stdout_kept_clean():
         result = compare_files(
             feedback, other, reference=reference, base=base, preferences=preferences, k=k, gamma=gamma, vague=vague,
             sections=sections or (), confidence=confidence, weights=_weights(weights), seed=seed,
         )  # fmt: skip
-        if figures is not None:
-            result["figures"] = _figures(feedback, other, figures, sections or ())
         if hacks:
             result["hacks"] = hacks_of(feedback)
             result |= {"other_hacks": hacks_of(other)} if other is not None else {}
+        if figures is not None:
+            result["figures"] = write_pages(_figures(feedback, other, result, sections or ()), figures)
     show(result, as_json, _print)
     return exit_code(result)
 
@@ -75,12 +85,19 @@ def _weights(argument: str) -> tuple[float, ...]:
     return weights
 
 
-def _figures(feedback: Path, other: Path | None, folder: Path, sections: Any) -> list[str]:
-    if other is None:
-        raise typer.BadParameter(
-            "the figures compare two files: name OTHER, the feedback before training", param_hint="--figures"
-        )
-    return write_pages(figures(read_rows(other, sections), read_rows(feedback, sections)), folder)
+def _figures(feedback: Path, other: Path | None, result: Mapping[str, Any], sections: Any) -> dict[str, Figure]:
+    """By file name: those that compare two files, and where hacks were counted, theirs over the steps of each."""
+    drawn = {} if other is None else figures_of(read_rows(other, sections), read_rows(feedback, sections))
+    if "hacks" not in result:
+        return drawn
+    counted = {_label(feedback, other): result["hacks"]} | ({_label(other, feedback): result["other_hacks"]} if other else {})
+    return drawn | {"hacks": hack_shares(counted)}
+
+
+def _label(path: Path, other: Path | None) -> str:
+    """What a file is called beside another: a run by its folder's name, and by its whole path where they share that."""
+    names = [one.parent.name or one.name if one.suffix else one.name for one in (path, other) if one is not None]
+    return str(path) if len(names) > len(set(names)) else names[0]
 
 
 def _print(result: Mapping[str, Any]) -> None:

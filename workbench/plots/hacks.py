@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.metrics.hacks import SHARES
 from workbench.plots import over_steps
+from workbench.types import WorkbenchError
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -25,6 +26,14 @@ def hack_shares(runs: Mapping[str, Sequence[Mapping[str, Any]]], names: Sequence
     """A panel for each share of `metrics.hacks` that any run has, with a line for each run.
 
     `runs` maps a label to `metrics.hacks.hacks` of a run: one, or the paper's reward beside the option that closes the hack.
+
+    Raises:
+        WorkbenchError: the rows of one have no steps, and lie nowhere on a line.
     """
+    for label, rows in runs.items():
+        if any(row["step"] is None for row in rows):
+            raise WorkbenchError(
+                f"{label}: it has rows without a step: hacks are drawn over the steps of a training's rollouts"
+            )
     present = [name for name in names if any(row[name] is not None for rows in runs.values() for row in rows)]
     return over_steps(runs, {name: TITLES[name] for name in present}, "Hacks of the reward in the rollouts")
