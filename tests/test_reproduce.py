@@ -185,3 +185,29 @@ def test_the_sweep_shares_its_default_with_the_other_runs() -> None:
     folder = Path(__file__).resolve().parent.parent / "benchmarks" / "findings"
     first, swept = (read_entries(folder / f"{name}_runs.toml")[0] for name in ("rlfh", "rlfh_sweep"))
     assert replace(first, where="") == replace(swept, where="")
+
+
+@pytest.fixture(scope="module")
+def sweep() -> dict[str, Finding]:
+    file = Path(__file__).resolve().parent.parent / "benchmarks" / "findings" / "rlfh_sweep.toml"
+    return {finding.id: finding for finding in load_findings(file)}
+
+
+@pytest.mark.parametrize(("name", "arm"), [("R7", "self"), ("A6", "recall")])
+def test_the_policy_judging_itself_is_compared_with_every_annotator_that_is_named(
+    sweep: dict[str, Finding], name: str, arm: str
+) -> None:
+    others = {"ppo", "local", "flips.1"}
+    pairs = [(c.metric, c.of, c.minus) for c in sweep[name].contrasts]
+    higher = {("factscore_on_subject", arm, other) for other in others}
+    assert len(pairs) == 6 and {*pairs} == higher | {("supported_claims", other, arm) for other in others}
+
+
+@pytest.mark.parametrize("name", ["A5", "R8"])
+def test_to_say_less_is_not_enough_for_what_raises_factscore(sweep: dict[str, Finding], name: str) -> None:
+    """One that tells a single true claim where it told ten true and ten wrong ones has a higher FactScore, and fails."""
+    before = [told(str(n), 10, 10) for n in range(30)]
+    less, more = [told(str(n), 1) for n in range(30)], [told(str(n), 10, 1) for n in range(30)]
+    for answers, result in ((less, "fails"), (more, "holds")):
+        arms = {contrast.of: {"test": [answers]} for contrast in sweep[name].contrasts}
+        assert check([sweep[name]], {**arms, "start": {"test": [before]}})[0]["result"] == result
