@@ -7,13 +7,15 @@ from typing import Any
 
 from workbench.reproduce import compared, measured
 
+BIOGRAPHIES = ("test", (
+    ("factscore_on_subject", "", "FactScore, on subject"),
+    ("supported_claims", "known", "true claims, known people"),
+    ("unsupported_claims", "unknown", "claims astray, unknown people"),
+    ("responded", "unknown", "answered, unknown people"),
+))  # fmt: skip
 ARMS = {  # of a method: question set, and (metric, tier, heading) of the arms' table
-    "rlfh": ("test", (
-        ("factscore_on_subject", "", "FactScore, on subject"),
-        ("supported_claims", "known", "true claims, known people"),
-        ("unsupported_claims", "unknown", "claims astray, unknown people"),
-        ("responded", "unknown", "answered, unknown people"),
-    )),
+    "rlfh": BIOGRAPHIES,
+    "rlfh_sweep": BIOGRAPHIES,
     "knowrl": ("test", (
         ("accuracy", "", "right"), ("abstention", "", "refused"), ("hallucination", "", "wrong"),
         ("accuracy", "known", "right, known facts"), ("abstention", "unknown", "refused, unknown people"),

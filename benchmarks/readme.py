@@ -15,11 +15,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 PAGES = (ROOT / "README.md", ROOT / "docs" / "measured.md", ROOT / "docs" / "findings.md")
+NOT_RUN = "*Not run yet.*"
 RATES = ("accuracy", "abstention", "hallucination", "truthfulness")
-
-
-def load(name: str) -> dict:
-    return json.loads((RESULTS / f"{name}.json").read_text())
 
 
 def markdown(columns: list[str], rows: list[list[str]]) -> str:
@@ -30,8 +27,7 @@ def cell(rate: dict) -> str:
     return f"{rate['value']:.2f} [{rate['low']:.2f}, {rate['high']:.2f}]"
 
 
-def truthrl() -> str:
-    found = load("truthrl_tiny")
+def truthrl(found: dict) -> str:
     reports, difference = found["reports"], found["ternary_minus_binary"]
     rows = [
         [policy, mode, *(cell(report[mode][rate]) for rate in RATES)]
@@ -54,40 +50,47 @@ def truthrl() -> str:
     )
 
 
-def human_labels() -> str:
+def human_labels(found: dict) -> str:
     from human_labels import table
 
-    return table(load("human_labels"))
+    return table(found)
 
 
-def findings(method: str) -> str:
+def findings(found: dict) -> str:
     from findings_tables import statements
 
-    found = load(method)
     about = f"Test split, policy `{found['policy_hash']}`, {found['date']}.\n\n"
     return about + markdown(["", "result", "statement", "contrast", "effect [95 %]"], statements(found))
 
 
-def arms(method: str) -> str:
+def arms(method: str, found: dict) -> str:
     from findings_tables import arms
 
-    return markdown(*arms(load(method), method))
+    return markdown(*arms(found, method))
 
 
-TABLES: dict[str, Callable[[], str]] = {
-    "truthrl": truthrl,
-    "human_labels": human_labels,
-    **{f"{method}_findings": partial(findings, method) for method in ("rlfh", "knowrl")},
-    **{f"{method}_arms": partial(arms, method) for method in ("rlfh", "knowrl")},
+METHODS = ("rlfh", "rlfh_sweep", "knowrl")
+TABLES: dict[str, tuple[str, Callable[[dict], str]]] = {  # a part's name: whose results it shows, and how
+    "truthrl": ("truthrl_tiny", truthrl),
+    "human_labels": ("human_labels", human_labels),
+    **{f"{method}_findings": (method, findings) for method in METHODS},
+    **{f"{method}_arms": (method, partial(arms, method)) for method in METHODS},
 }
 
 
-def rendered(text: str) -> str:
+def table(name: str, results: Path = RESULTS) -> str:
+    """The part of this name; one whose results are not there yet says so."""
+    source, shown = TABLES[name]
+    file = results / f"{source}.json"
+    return shown(json.loads(file.read_text())) if file.exists() else NOT_RUN
+
+
+def rendered(text: str, results: Path = RESULTS) -> str:
     """`text` with every marked part that has a table here replaced by it."""
 
     def part(match: re.Match) -> str:
         name = match[1]
-        return f"<!-- {name} -->\n{TABLES[name]()}\n<!-- end -->" if name in TABLES else match[0]
+        return f"<!-- {name} -->\n{table(name, results)}\n<!-- end -->" if name in TABLES else match[0]
 
     return re.sub(r"<!-- (\w+) -->\n.*?<!-- end -->", part, text, flags=re.DOTALL)
 

@@ -1,0 +1,72 @@
+"""The tables that are written from stored results: of what was run, and of what was not yet."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+BENCHMARKS = Path(__file__).resolve().parent.parent / "benchmarks"
+SWEEP = {
+    "date": "2026-01-02",
+    "policy_hash": "abc",
+    "findings": [{
+        "id": "R4", "source": "figure 9", "statement": "They trade off.", "result": "holds",
+        "contrasts": [{
+            "metric": "supported_claims", "of": "ppo", "minus": "a2_b.5", "least": 0.1, "asked": "test", "tier": "",
+            "times": 1.0, "value": 0.5, "low": 0.2, "high": 0.8,
+        }],
+    }],
+    "means": {
+        "start": {"test": {"": {"factscore_on_subject": 0.4}, "known": {"supported_claims": 2.5}}},
+        "a2_b.5": {"test": {"": {"factscore_on_subject": 0.5}, "unknown": {"responded": 0.25}}},
+    },
+    "runs": [{"arm": "a2_b.5", "seed": 1, "set": ["rlfh.alpha=2", "rlfh.beta=0.5", "rlfh.eval_samples=0"]}],
+}  # fmt: skip
+
+
+@pytest.fixture
+def readme(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    """As a script of benchmarks/ sees its neighbours."""
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    yield import_module("readme")
+    for name in ("readme", "findings_tables"):
+        sys.modules.pop(name, None)
+
+
+def page(*names: str) -> str:
+    return "# Page\n\n" + "\n".join(f"<!-- {name} -->\nold\n<!-- end -->\n" for name in names)
+
+
+def test_a_table_without_results_says_so_and_stays(readme: ModuleType, tmp_path: Path) -> None:
+    text = readme.rendered(page("rlfh_findings", "rlfh_sweep_arms", "nobody"), tmp_path)
+    assert text.count("*Not run yet.*") == 2 and "<!-- nobody -->\nold\n" in text
+    assert readme.rendered(text, tmp_path) == text
+
+
+def test_the_sweeps_tables(readme: ModuleType, tmp_path: Path) -> None:
+    (tmp_path / "rlfh_sweep.json").write_text(json.dumps(SWEEP))
+    lines = readme.rendered(page("rlfh_sweep_findings", "rlfh_sweep_arms"), tmp_path).splitlines()
+    assert (
+        "| R4 | **holds** | They trade off. (figure 9) | supported_claims on test: ppo − a2_b.5, at least 0.1 "
+        "| +0.500 [+0.200, +0.800] |"
+    ) in lines
+    assert "| start | 0.400 | 2.500 | – | – | – | – |" in lines
+    assert "| a2_b.5 | 0.500 | – | – | 0.250 | 1 | `rlfh.alpha=2` `rlfh.beta=0.5` |" in lines
+
+
+def test_every_part_of_the_pages_has_a_table(readme: ModuleType) -> None:
+    text = "".join(path.read_text() for path in readme.PAGES)
+    assert [name for name in readme.TABLES if f"<!-- {name} -->" not in text] == []
+
+
+def test_the_pages_say_what_the_results_say(readme: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["readme.py", "--check"])
+    with pytest.raises(SystemExit) as ended:
+        readme.main()
+    assert ended.value.code == 0
