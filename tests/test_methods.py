@@ -17,7 +17,7 @@ from workbench.checks import Checks, judge_checks, rule_checks
 from workbench.config import setting
 from workbench.evaluate import evaluate_policy
 from workbench.experiment import configured, run_experiment
-from workbench.recipes import METHODS, configure_method, method, method_configs
+from workbench.recipes import METHODS, TRAINED, configure_method, method, method_configs
 from workbench.recipes.method import Method, Prompts, reward_settings, scaled, training_questions
 from workbench.recipes.truthrl import TruthRL
 from workbench.reward.verdicts import Table, find, label, scored
@@ -75,7 +75,8 @@ SIXTH = Method("brief", "Brief", Brief, reward, lambda config: ("outcome",), sec
 
 @pytest.fixture
 def sixth(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setitem(METHODS, "brief", SIXTH)
+    for listed in (METHODS, TRAINED):
+        monkeypatch.setitem(listed, "brief", SIXTH)
     yield
 
 

@@ -87,7 +87,7 @@ def test_the_paper_bench_trains_by_a_judge_is_killed_and_goes_on(method: str, th
         asked = dict(server.asked)
         code, told, err = cli(*words, "--json")
         assert code == 0, err
-        trials = [times for prompt, times in server.asked.items() if TRIAL["question"] in prompt]
+        trials = [times for prompt, times in server.asked.items() if str(TRIAL["question"]) in prompt]
         assert trials == [2] and asked  # whether it is there is asked anew, and nothing else that was asked before the kill
         assert sorted(server.asked.values()) == [*[1] * (len(server.asked) - 1), 2]
         assert server.tasks["verify"] and server.tasks["outcome"]
