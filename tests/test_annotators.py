@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from workbench.tiny.skills import thought
 
 from workbench.bench import bench
 from workbench.checks import world_checks
@@ -18,7 +19,6 @@ from workbench.generate import Completion, Policy
 from workbench.grade import grade
 from workbench.recipes import METHODS
 from workbench.store import append_feedback
-from workbench.tiny.skills import thought
 from workbench.types import (
     UNFOUND,
     Checked,
