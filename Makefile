@@ -2,12 +2,14 @@
 # Another Python:        make demo PYTHON=python3.12
 # Another torch build:   make demo TORCH_ARGS="--index-url URL"   (PyTorch's own page lists the URLs; a bare torch may bring CUDA)
 # Newer packages:        make clean && make constraints CONSTRAINTS=
+# Tests, one at a time:  make test JOBS=0
 
 PYTHON ?= python3
 TORCH_ARGS ?=
 CONSTRAINTS ?= constraints.txt
 LAB_ARGS ?=
 INSPECT_ARGS ?=
+JOBS ?= 2
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -16,6 +18,8 @@ PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 PINNED := $(CONSTRAINTS:%=-c %)
 TORCH := $(shell sed -n 's/^ *"\(torch==[^"]*\)".*/\1/p' pyproject.toml)
 NOTEBOOKS := $(wildcard notebooks/*.ipynb)
+# A file's tests stay together: they share what takes long to make.
+SHARED := -n $(JOBS) --dist loadfile
 OFFLINE := HF_HUB_OFFLINE=1 HF_DATASETS_OFFLINE=1 TRANSFORMERS_OFFLINE=1
 
 .DEFAULT_GOAL := help
@@ -34,14 +38,14 @@ lint: $(VENV)/.dev
 	@$(BIN)/mypy
 
 check: lint ## style, types and the quick tests (under three minutes)
-	@$(BIN)/python -m pytest -m "not slow"
+	@$(BIN)/python -m pytest $(SHARED) -m "not slow"
 
 # pytest runs last, so that its closing line is the last thing printed.
 test: $(VENV)/.notebooks $(VENV)/.apps lint ## style, types, every test, every notebook
 ifeq ($(NOTEBOOKS),)
 	@echo "notebooks/ holds no notebook yet: nothing to replay"
 endif
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest $(SHARED)
 ifneq ($(NOTEBOOKS),)
 	@echo "replaying the notebooks and comparing their outputs: several minutes"
 	@$(OFFLINE) PLOTLY_RENDERER=plotly_mimetype $(BIN)/python -m pytest --nbval --nbval-current-env \
