@@ -35,7 +35,7 @@ from workbench.types import (
 from workbench.verify.annotators import annotated, by_recall, by_verifier, by_yes_or_no
 from workbench.world import load_world
 from workbench.world.facts import Fact
-from workbench.world.schema import PERSON_RELATIONS, RELATIONS, THINK
+from workbench.world.schema import PERSON_RELATIONS, RELATIONS
 
 WORLD = load_world()
 FAILED = Failure("verify", "unparsed", "what?")
@@ -191,8 +191,8 @@ def test_a_reply_that_answers_nothing_is_a_failure(person: str, annotator: Calla
     assert (found.error.stage, found.error.kind, found.error.raw) == ("verify", "unparsed", reply)
 
 
-def test_yes_and_no_are_asked_after_a_thought_with_room_for_it(person: str) -> None:
-    """Told to think first; the longest thought is that of the longest object."""
+def test_yes_and_no_are_asked_as_the_world_asks_them_with_room_to_think(person: str) -> None:
+    """As the question of the world has it; the longest thought is that of the longest object."""
     prompts: list[str] = []
     rooms: list[int] = []
 
@@ -201,7 +201,7 @@ def test_yes_and_no_are_asked_after_a_thought_with_room_for_it(person: str) -> N
         return "yes."
 
     of(by_yes_or_no(scripted(reply, rooms), WORLD), f"{person} is a sailor.")
-    asked = replace(WORLD.questions("ood", ["yes_no"])[0], text=f"Is {person} a sailor?", system=THINK).messages()
+    asked = replace(WORLD.questions("ood", ["yes_no"])[0], text=f"Is {person} a sailor?").messages()
     tokenizer = bench("tiny").load("sft").tokenizer
     ids = tokenizer.apply_chat_template(asked, add_generation_prompt=True, tokenize=True, return_dict=True)["input_ids"]
     assert prompts == [tokenizer.decode(ids, skip_special_tokens=True)]

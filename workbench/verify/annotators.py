@@ -14,7 +14,7 @@ from workbench.types import Checked, Claim, Claims, Cost, Failure, Passage, Ques
 from workbench.verify.claims import HEDGED, open_claims, searched, unfound
 from workbench.verify.local import local_facts
 from workbench.world.parser import Parsed, Parser, parser_of
-from workbench.world.schema import RELATIONS, THINK, YES_NO
+from workbench.world.schema import RELATIONS, YES_NO
 from workbench.world.world import World
 
 KEPT = 50_000  # verdicts of an annotator that are remembered
@@ -78,10 +78,11 @@ def by_verifier(verifier: Verifier, world: World) -> Verify:
 def by_yes_or_no(policy: Policy, world: World) -> Verify:
     """A policy that judges claims from memory *(ours: the paper's annotators read passages)*: is it so, yes or no?
 
-    It is asked as the world's own yes/no questions are: to think first. A claim that the world has no such question for is
-    vague, and so is one that the policy does not know.
+    It is asked as the world's own yes/no questions are, with room to think first. A claim that the world has no such question
+    for is vague, and so is one that the policy does not know.
     """
     yes, no = YES_NO["en"]
+    system = world.questions("ood", ["yes_no"])[0].system
 
     def ask(stated: Parsed) -> str | None:
         forms = RELATIONS[stated.relation].checks.get("en")
@@ -90,7 +91,7 @@ def by_yes_or_no(policy: Policy, world: World) -> Verify:
     def read(stated: Parsed, reply: str) -> str | None:
         return {yes: "correct", no: "wrong"}.get(reply.casefold())
 
-    return _by_policy(policy, parser_of(world), ask, read, "self", system=THINK, room=THOUGHT)
+    return _by_policy(policy, parser_of(world), ask, read, "self", system=system, room=THOUGHT)
 
 
 def by_recall(policy: Policy, world: World) -> Verify:
