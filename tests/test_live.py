@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import plotly.graph_objects as go
 import pytest
 
 pytest.importorskip("ipywidgets", reason="the notebooks extra is not installed")
@@ -14,7 +15,7 @@ pytest.importorskip("ipywidgets", reason="the notebooks extra is not installed")
 from tests.helpers.background_jobs import crash, train_slowly
 from tests.helpers.waiting import wait_for
 from workbench.background import start
-from workbench.live import POINTS, Live, drawn, live, train_live
+from workbench.live import POINTS, Live, drawn, live, redraw, train_live
 from workbench.runs.checkpoints import metrics_rows
 from workbench.runs.folder import in_use
 from workbench.types import WorkbenchError
@@ -57,7 +58,17 @@ def test_the_button_stops_the_training(tmp_path: Path) -> None:
     view.button.click()
     assert view.button.description == "Stop at once"
     assert view.wait() == {"status": "interrupted"} and view.button.disabled and not in_use(run)
+    assert view.button.description == "Interrupt the kernel to stop"  # which hears no button while it waits
     assert view.told.value == f"run: step {len(metrics_rows(run))} of 1000000, interrupted"
+
+
+def test_what_is_shown_meanwhile_grows_with_the_figure() -> None:
+    chart = go.FigureWidget()
+    rows = [{"step": step, "reward": step / 10} for step in range(1, 6)]
+    for count in (0, 2, 5):
+        redraw(chart, drawn(rows[:count], "run"))
+        assert steps_of(chart) == count and chart.layout.width is None
+    assert chart.data[0].y == (0.1, 0.2, 0.3, 0.4, 0.5) and chart.layout.annotations[0].text == "reward"
 
 
 def test_a_training_that_ends_is_shown_to_its_end(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from workbench.runs.folder import in_use, read_json
 from workbench.types import WorkbenchError
 
 if TYPE_CHECKING:
-    from plotly.graph_objects import Figure
+    from plotly.graph_objects import Figure, FigureWidget
 
 COLUMNS = {
     "reward": "reward",
@@ -85,18 +85,23 @@ class Live:
     """The curves of a run's `metrics.jsonl` and a line on how it stands, drawn anew as the file grows, until the run is over.
 
     `figure` is the latest figure, `told` the line, `button` stops a `training` of our own. A thread keeps them up to date from
-    the beginning on; the notebook is sent them once the view is shown.
+    the beginning on; the notebook is sent them once the view is shown. While the run lasts, it is shown `chart`, a widget:
+    JupyterLab draws an output once and for all. The output that is saved holds the last figure.
     """
 
     def __init__(self, folder: Path, training: Background | None = None, steps: int | None = None) -> None:
         from ipywidgets import HTML, Button, HBox
+        from plotly.graph_objects import FigureWidget
 
         self.folder, self.training, self.steps = folder, training, steps
         self.told, self.button = HTML(), Button(description="Stop", tooltip="save and stop; once more stops at once")
+        self.button.layout.width = "max-content"
         self.button.on_click(lambda _: self.stop())
         self.controls = HBox([self.button, self.told] if training else [self.told])
         self.figure: Figure = None
+        self.chart = FigureWidget()
         self._handle: Any = None
+        self._grew = False  # after it was shown
         self._file: Growing[list[dict[str, Any]]] = Growing(list, _add)
         self._drawing, self._closed, self._used = threading.RLock(), threading.Event(), False
         self.refresh()
@@ -115,12 +120,15 @@ class Live:
         self._closed.set()
 
     def wait(self) -> dict[str, Any] | None:
-        """Return the run's summary once it is over; None where it wrote none. A kernel interrupt stops a training of our own.
+        """Return the run's summary once it is over; None where it wrote none.
+
+        A kernel interrupt stops a training of our own; the button cannot: a kernel that waits here hears no button.
 
         Raises:
             WorkbenchError: the training failed, and why.
             KeyboardInterrupt: interrupted, where something else trains.
         """
+        self.button.disabled, self.button.description = True, "Interrupt the kernel to stop"
         while self._watching.is_alive():
             try:
                 self._watching.join(0.2)
@@ -139,7 +147,8 @@ class Live:
             rows = self._file.read(self.folder / "metrics.jsonl") if (self.folder / "metrics.jsonl").is_file() else []
             self.told.value = escape(self._status(rows))
             self.figure = drawn(rows, self.folder.name)
-            if self._handle:
+            redraw(self.chart, self.figure)
+            if self._handle and self._over():
                 self._handle.update(self._bundle(), raw=True)
 
     def _watch(self) -> None:
@@ -175,8 +184,10 @@ class Live:
         status = (read_json(self.folder / "summary.json") or {}).get("status")
         return f"{self.folder.name}: {step}, {status or 'not running'}"
 
-    def _bundle(self) -> Any:
-        return self.figure._repr_mimebundle_()
+    def _bundle(self) -> dict[str, Any]:
+        """The figure; before it, where it was first shown while the run lasted, the widget that follows it."""
+        widget = self.chart._repr_mimebundle_() if self._grew else {}
+        return {**widget, "text/plain": repr(self), **self.figure._repr_mimebundle_()}
 
     def _ipython_display_(self) -> None:
         from IPython.display import DisplayHandle, display
@@ -184,11 +195,25 @@ class Live:
         controls = self.controls._repr_mimebundle_()
         display({**controls, "text/plain": repr(self)}, raw=True)  # a widget's own text has in it what it shows at the moment
         with self._drawing:
+            self._grew = not self._over()
             self._handle = DisplayHandle()
             self._handle.display(self._bundle(), raw=True)
 
     def __repr__(self) -> str:
         return f"Live({self.folder.name})"
+
+
+def redraw(chart: FigureWidget, figure: Figure) -> None:
+    """Show a figure in a widget; where only its curves have grown, nothing else is drawn anew."""
+    if len(chart.data) != len(figure.data):
+        chart.data = ()
+        chart.add_traces(figure.data)
+        chart.layout = figure.layout
+        chart.update_layout(width=None, autosize=True)
+        return
+    with chart.batch_update():
+        for curve, grown in zip(chart.data, figure.data, strict=True):
+            curve.x, curve.y = grown.x, grown.y
 
 
 def drawn(rows: Sequence[Mapping[str, Any]], label: str) -> Figure:
