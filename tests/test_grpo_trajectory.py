@@ -163,6 +163,7 @@ def test_an_entropy_bonus_of_weight_0_is_none(policy: str, tmp_path: Path) -> No
     assert_close(with_bonus, gradients(trainer, by_token - 0.5 * (entropies_BT * mask_BT).sum() / mask_BT.sum()))
 
 
+@pytest.mark.slow
 def test_an_entropy_bonus_makes_a_policy_less_sure(policy: str, tmp_path: Path) -> None:
     def nothing_to_gain(responses: Sequence[Response]) -> list[Feedback]:
         return [Feedback(response, rewards={"m": Reward(1.0)}) for response in responses]

@@ -117,7 +117,7 @@ def test_the_losses_by_hand() -> None:
     assert mse.item() == pytest.approx(0.0625, abs=1e-5) and hits == 2
 
 
-@pytest.mark.parametrize(("level", "loss"), [("sequence", "log"), ("token", "mse")])
+@pytest.mark.parametrize(("level", "loss"), [("sequence", "log"), pytest.param("token", "mse", marks=pytest.mark.slow)])
 def test_it_learns_its_rows_and_is_the_same_when_loaded(policy: str, level: Any, loss: Any, tmp_path: Path) -> None:
     config = replace(CONFIG, level=level, loss=loss, micro_batch=4)
     assert train_reward_model(config, ROWS, policy, tmp_path, seed=1) == "done"

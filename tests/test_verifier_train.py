@@ -145,6 +145,7 @@ def test_reliability_by_hand() -> None:
     assert [one["n"] for one in found["bins"]] == [1, 3]
 
 
+@pytest.mark.slow
 def test_training_lowers_the_loss_and_moves_the_weights() -> None:
     import torch
 
