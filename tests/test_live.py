@@ -50,6 +50,23 @@ def test_the_view_of_another_processs_run_grows_and_ends_with_it(tmp_path: Path)
     assert curves["reward"].y[:3] == (0.1, 0.2, 0.3)
 
 
+def test_a_view_that_is_shown_and_refreshed_while_another_process_leaves_ends_all_the_same(tmp_path: Path) -> None:
+    """Only the watching thread may notice that somebody left: once it is noticed, it is noticed no more."""
+    pytest.importorskip("fcntl")
+    run = tmp_path / "run"
+    view = live(run)
+    writer = start(train_slowly, {"folder": str(run)}, tmp_path / "log.txt")
+    wait_for(lambda: steps_of(view.figure) > 1, seconds=120)
+    view._ipython_display_()
+    writer.interrupt()
+    assert writer.wait() == 0
+    for _ in range(3):
+        view.refresh()
+        view._ipython_display_()
+    wait_for(lambda: not view._watching.is_alive(), seconds=30)
+    assert view.wait() == {"status": "interrupted"} and steps_of(view.chart) == len(metrics_rows(run))
+
+
 def test_the_button_stops_the_training(tmp_path: Path) -> None:
     run = tmp_path / "run"
     view = Live(run, start(train_slowly, {"folder": str(run)}, tmp_path / "log.txt"), steps=10**6)
@@ -60,6 +77,17 @@ def test_the_button_stops_the_training(tmp_path: Path) -> None:
     assert view.wait() == {"status": "interrupted"} and view.button.disabled and not in_use(run)
     assert view.button.description == "Interrupt the kernel to stop"  # which hears no button while it waits
     assert view.told.value == f"run: step {len(metrics_rows(run))} of 1000000, interrupted"
+
+
+def test_a_view_that_is_closed_gives_its_button_back(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    view = Live(run, start(train_slowly, {"folder": str(run)}, tmp_path / "log.txt"), steps=10**6)
+    wait_for(lambda: steps_of(view.figure) > 1, seconds=120)
+    view.close()
+    view.wait()
+    assert not view.button.disabled and view.button.description == "Stop"
+    view.button.click()
+    wait_for(lambda: not in_use(run), seconds=60)
 
 
 def test_what_is_shown_meanwhile_grows_with_the_figure() -> None:

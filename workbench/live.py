@@ -23,7 +23,7 @@ from workbench.inspector.growing import Growing
 from workbench.plots import training_dynamics
 from workbench.queue.entries import Entry
 from workbench.queue.runs import planned
-from workbench.runs.folder import in_use, read_json
+from workbench.runs.folder import finished, in_use, read_json
 from workbench.types import WorkbenchError
 
 if TYPE_CHECKING:
@@ -104,6 +104,7 @@ class Live:
         self._grew = False  # after it was shown
         self._file: Growing[list[dict[str, Any]]] = Growing(list, _add)
         self._drawing, self._closed, self._used = threading.RLock(), threading.Event(), False
+        self._ended = self._done()  # the last rows are read
         self.refresh()
         self._watching = threading.Thread(target=self._watch, daemon=True)
         self._watching.start()
@@ -137,6 +138,8 @@ class Live:
                     raise
                 self.stop()
         self.refresh()
+        if self.training and self.training.running:  # closed, and the kernel hears its button again
+            self.button.disabled, self.button.description = False, "Stop"
         if self.training and not self._closed.is_set() and self.training.wait() not in (0, *INTERRUPTED):
             raise WorkbenchError(f"the training failed: {self.training.last_line()}; the rest stands in {self.folder / LOG}")
         return read_json(self.folder / "summary.json")
@@ -148,7 +151,7 @@ class Live:
             self.told.value = escape(self._status(rows))
             self.figure = drawn(rows, self.folder.name)
             redraw(self.chart, self.figure)
-            if self._handle and self._over():
+            if self._handle and self._ended:
                 self._handle.update(self._bundle(), raw=True)
 
     def _watch(self) -> None:
@@ -158,6 +161,7 @@ class Live:
             try:
                 now = _looks(self.folder / "metrics.jsonl")
                 if over or now != seen:
+                    self._ended = over
                     self.refresh()
             except (OSError, ValueError) as error:
                 self.told.value = escape(f"{self.folder.name}: cannot be read: {error}")
@@ -168,12 +172,17 @@ class Live:
                 return
 
     def _over(self) -> bool:
-        """Whether nothing more is to come: a training of ours has ended, or whoever used the folder has left it."""
+        """Whether nothing more is to come: a training of ours has ended, or whoever used the folder has left it.
+
+        For the watching thread alone, which is who sees somebody leave.
+        """
         if self.training:
             return not self.training.running
         used, self._used = self._used, in_use(self.folder)
-        done = (read_json(self.folder / "summary.json") or {}).get("status") == "done"
-        return not self._used and (used or done)
+        return not self._used and (used or self._done())
+
+    def _done(self) -> bool:
+        return not in_use(self.folder) and finished(self.folder) is not None
 
     def _status(self, rows: Sequence[Mapping[str, Any]]) -> str:
         step = f"step {rows[-1]['step'] if rows else 0}" + (f" of {self.steps}" if self.steps else "")
@@ -195,7 +204,7 @@ class Live:
         controls = self.controls._repr_mimebundle_()
         display({**controls, "text/plain": repr(self)}, raw=True)  # a widget's own text has in it what it shows at the moment
         with self._drawing:
-            self._grew = not self._over()
+            self._grew = not self._ended
             self._handle = DisplayHandle()
             self._handle.display(self._bundle(), raw=True)
 
