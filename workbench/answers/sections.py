@@ -101,8 +101,7 @@ def well_formed(text: str, prefill: str = "") -> bool:
 
 def outlined(text: str) -> bool:
     """One `[Structure]`, then one `[Outline]`, then one `[Answer]`, each with something behind it, nothing before them, and no
-    tag: the form of FoRAG's answers, whatever an outline looks like. `outline.read_outline` rests on this, and asks for
-    numbered points as well."""
+    tag: the form of FoRAG's answers, whatever an outline looks like."""
     markers = list(_MARKER.finditer(text))
     if [marker["part"] for marker in markers] != ["Structure", "Outline", "Answer"] or text[: markers[0].start()].strip():
         return False
