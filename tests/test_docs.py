@@ -85,7 +85,7 @@ KNOWN: dict[str, dict[str, How]] = {
         "workbench train truthrl --bench paper --questions nq_open --out runs/paper": How(
             not_run="needs a GPU, a data set and a model from the hub"
         ),
-        "workbench train rlfh --bench paper --questions hotpotqa --out runs/judged --knowledge wiki "
+        "workbench train rlfh --bench paper --questions hotpotqa --out runs/judged --store wiki "
         f"--judge {JUDGE} --judge-model NAME": How(not_run="needs a GPU, a data set and a model; tests/test_paper_bench.py"),
     },
     "docs/numbers.md": {

@@ -46,7 +46,7 @@ def index(folder: Path, text: str) -> str:
     ("options", "remedy"),
     [
         ({"model": "m"}, "--judge-model is about a judge at a URL"),
-        ({"knowledge": "wiki"}, "--knowledge is about a judge at a URL"),
+        ({"store": "wiki"}, "--store is about a judge at a URL"),
         ({"cache": "file"}, "--judge-cache is about a judge at a URL"),
         ({"url": NOWHERE}, "needs the name of a model there: --judge-model NAME"),
         ({"url": "world", "model": "m"}, "no judge 'world': write the http address"),
@@ -80,30 +80,30 @@ def test_the_tiny_bench_keeps_its_exact_judge(tmp_path: Path, cli: Cli) -> None:
     assert not (tmp_path / "run").exists()
 
 
-def test_another_model_or_knowledge_is_another_run_and_another_address_is_not(place: Bench, tmp_path: Path) -> None:
+def test_another_model_or_store_is_another_run_and_another_address_is_not(place: Bench, tmp_path: Path) -> None:
     def identity(**changes: Any) -> dict[str, Any]:
         return identity_of(TRUTHRL, SMALL, place.judged_by(LLMJudge(**{"url": NOWHERE, "model": "m", **changes})), seed=1)
 
     plain = identity()
     assert plain == identity(url="http://127.0.0.1:10") == identity(cache=tmp_path / "cache")
     assert {key: value for key, value in plain.items() if key != "judge"} == identity_of(TRUTHRL, SMALL, place, seed=1)
-    known = identity(knowledge=index(tmp_path, "Ada lives in Rome."))["judge"]
-    assert plain["judge"] == {**known, "knowledge": None} and known["knowledge"]["passages"] == 1
+    known = identity(store=index(tmp_path, "Ada lives in Rome."))["judge"]
+    assert plain["judge"] == {**known, "store": None} and known["store"]["passages"] == 1
     (tmp_path / "other").mkdir()
-    assert identity(knowledge=index(tmp_path / "other", "Ada lives in Oslo."))["judge"] != known
+    assert identity(store=index(tmp_path / "other", "Ada lives in Oslo."))["judge"] != known
     assert identity(model="n")["judge"] == {**plain["judge"], "model": "n"}
     with pytest.raises(WorkbenchError, match="no index in"):
-        identity(knowledge=str(tmp_path / "nothing"))
+        identity(store=str(tmp_path / "nothing"))
 
 
 def test_claims_without_evidence_are_refused_before_any_work(place: Bench, tmp_path: Path) -> None:
     judged = place.judged_by(LLMJudge(NOWHERE, "m"))
     assert "fact" not in judged.checks.verify and "outcome" in judged.checks.verify
-    with pytest.raises(WorkbenchError, match=r"there are none: give the questions .*--knowledge NAME"):
+    with pytest.raises(WorkbenchError, match=r"there are none: give the questions .*--store NAME"):
         run_experiment(RLFH, RLFH.configure(), judged, tmp_path / "run", seed=1)
     with_passages = bench("paper", hotpotqa(tmp_path / "hotpot.json")).judged_by(LLMJudge(NOWHERE, "m"))
-    with_knowledge = place.judged_by(LLMJudge(NOWHERE, "m", index(tmp_path, "Ada lives in Rome.")))
-    assert all("fact" in one.checks.verify for one in (with_passages, with_knowledge))
+    with_store = place.judged_by(LLMJudge(NOWHERE, "m", index(tmp_path, "Ada lives in Rome.")))
+    assert all("fact" in one.checks.verify for one in (with_passages, with_store))
     assert not (tmp_path / "run").exists()
 
 

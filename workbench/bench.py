@@ -70,7 +70,7 @@ class Bench:
         if self.name == "tiny":
             raise WorkbenchError("the tiny bench has an exact judge of its own: leave --judge out, or choose another --bench")
         passages = (question.passages for split in SPLITS for question in self.questions(split))
-        evidence = judge.knowledge is not None or any(passages)
+        evidence = judge.store is not None or any(passages)
         return replace(self, llm_judge=judge, judge=lambda: judge.checks(evidence))
 
     def kept_in(self, folder: Path) -> Bench:

@@ -150,7 +150,7 @@ def stages_of(method: Method, config: Any, bench: Bench, seed: int) -> Sequence[
     if bench.llm_judge and "fact" in method.checks(config) and "fact" not in bench.checks.verify:
         raise WorkbenchError(
             f'{method.name} has claims verified against passages, and there are none: give the questions "passages", or name '
-            "an index with --knowledge NAME"
+            "an index with --store NAME"
         )
     return method.stages(config, bench)
 

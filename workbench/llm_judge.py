@@ -22,12 +22,12 @@ TRIAL = {"question": "What is the capital of France?", "answers": ["Paris"], "re
 
 @dataclass(frozen=True)
 class LLMJudge:
-    """A model of an OpenAI-compatible endpoint; `knowledge` is the index that claims find passages in, by name or folder, where
+    """A model of an OpenAI-compatible endpoint; `store` is the index that claims find passages in, by name or folder, where
     a question brings none; `cache` the file that keeps its replies, by model and prompt, wherever the model is served."""
 
     url: str = field(repr=False)  # it may hold a password
     model: str
-    knowledge: str | None = None
+    store: str | None = None
     cache: Path | None = None
 
     def identity(self) -> dict[str, Any]:
@@ -36,14 +36,14 @@ class LLMJudge:
         Raises:
             WorkbenchError: there is no such index, or it is not finished.
         """
-        return {"model": self.model, "prompts": fingerprint(), "knowledge": _contents(self.knowledge)}
+        return {"model": self.model, "prompts": fingerprint(), "store": _contents(self.store)}
 
     def checks(self, evidence: bool = True) -> Checks:
         """What it can do. Without `evidence`, passages of the questions or an index, it cannot tell facts.
 
         Nothing is asked and no file is made before the first reply is wanted.
         """
-        search = open_index(self.knowledge).search if self.knowledge else None
+        search = open_index(self.store).search if self.store else None
         able = judge_checks(_Later(self), search)
         return able if evidence else replace(able, verify={name: one for name, one in able.verify.items() if name != "fact"})
 
@@ -61,16 +61,14 @@ class LLMJudge:
             )
 
 
-def llm_judge(
-    url: str | None, model: str | None, knowledge: str | None = None, cache: Path | str | None = None
-) -> LLMJudge | None:
+def llm_judge(url: str | None, model: str | None, store: str | None = None, cache: Path | str | None = None) -> LLMJudge | None:
     """The judge that options ask for; None where they ask for none.
 
     Raises:
         WorkbenchError: options that cannot work together, or an address that is none.
     """
     if url is None:
-        others = {"--judge-model": model, "--knowledge": knowledge, "--judge-cache": cache}
+        others = {"--judge-model": model, "--store": store, "--judge-cache": cache}
         if given := [option for option, value in others.items() if value is not None]:
             raise WorkbenchError(f"{given[0]} is about a judge at a URL: name one with --judge URL, or leave it out")
         return None
@@ -79,7 +77,7 @@ def llm_judge(
     if not model:
         raise WorkbenchError(f"--judge {shown(url)} needs the name of a model there: --judge-model NAME")
     address(url, key_of(url))
-    return LLMJudge(url, model, knowledge, None if cache is None else Path(cache))
+    return LLMJudge(url, model, store, None if cache is None else Path(cache))
 
 
 @dataclass(frozen=True)
@@ -105,9 +103,9 @@ class _Later:
                 self._asked.cache.close()
 
 
-def _contents(knowledge: str | None) -> dict[str, Any] | None:
+def _contents(store: str | None) -> dict[str, Any] | None:
     """What an index holds, wherever it lies."""
-    if knowledge is None:
+    if store is None:
         return None
-    card = open_index(knowledge).card
+    card = open_index(store).card
     return {"fingerprint": card["source"]["fingerprint"], **{name: card[name] for name in ("words", "encoder", "passages")}}

@@ -40,10 +40,10 @@ Judge = Annotated[
     ),
 ]
 JudgeModel = Annotated[str | None, typer.Option(metavar="NAME", help="The endpoint's model.")]
-Knowledge = Annotated[
+StoreName = Annotated[
     str | None,
     typer.Option(
-        metavar="NAME", help="Evidence for claims where questions bring no passages: an index of `workbench index build`."
+        metavar="NAME", help="Evidence where questions and rows bring none: an index that `workbench index build` made."
     ),
 ]
 JudgeCache = Annotated[

@@ -14,9 +14,9 @@ from workbench.cli.frame import (
     Judge,
     JudgeCache,
     JudgeModel,
-    Knowledge,
     Questions,
     Seed,
+    StoreName,
     Threads,
     app,
     complain,
@@ -61,7 +61,7 @@ def probe(
     lang: Annotated[Literal["en", "l2"], typer.Option(help="The world's language to ask in; l2 is its second.")] = "en",
     judge: Judge = None,
     judge_model: JudgeModel = None,
-    knowledge: Knowledge = None,
+    store: StoreName = None,
     judge_cache: JudgeCache = None,
     as_json: Json = False,
 ) -> int:
@@ -70,7 +70,7 @@ def probe(
         result = probe_policy(
             policy, split, bench, k=k, out=out, temperature=temperature, top_p=top_p, seed=seed, limit=limit,
             kinds=kinds or None, threads=threads, questions=questions, lang=lang,
-            judge=llm_judge(judge, judge_model, knowledge, judge_cache),
+            judge=llm_judge(judge, judge_model, store, judge_cache),
         )  # fmt: skip
     show(result, as_json, _print)
     if result["failed"]:

@@ -12,6 +12,7 @@ import typer
 from workbench.cli.frame import (
     ABSENT,
     Json,
+    StoreName,
     app,
     complain,
     ended_by_signal,
@@ -72,7 +73,6 @@ KeyName = Annotated[
     ),
 ]
 Passages = Annotated[Path | None, typer.Option(metavar="FILE", help='Evidence: JSONL or Parquet of {"text", "title"}.')]
-StoreName = Annotated[str | None, typer.Option(metavar="NAME", help="Evidence: an index that `workbench index build` made.")]
 Tokenizer = Annotated[
     str | None,
     typer.Option(metavar="words|NAME", help="What rewards are paid to; by default the row's own tokens, or words."),

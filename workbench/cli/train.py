@@ -14,9 +14,9 @@ from workbench.cli.frame import (
     Judge,
     JudgeCache,
     JudgeModel,
-    Knowledge,
     Questions,
     Seed,
+    StoreName,
     Threads,
     app,
     exit_code,
@@ -67,13 +67,13 @@ def train(
     ] = None,
     judge: Judge = None,
     judge_model: JudgeModel = None,
-    knowledge: Knowledge = None,
+    store: StoreName = None,
     judge_cache: JudgeCache = None,
     as_json: Json = False,
 ) -> int:
     """Train a policy by a method and evaluate it before and after."""
     with stdout_kept_clean():
-        asked = llm_judge(judge, judge_model, knowledge, judge_cache)
+        asked = llm_judge(judge, judge_model, store, judge_cache)
         summary = run(method, bench, seed, out, steps, threads, overrides or [], questions, policy=policy, judge=asked)
     show(summary, as_json, _print_summary)
     return exit_code(summary)
@@ -95,13 +95,13 @@ def evaluate(
     lang: Annotated[Literal["en", "l2"], typer.Option(help="The world's language to ask in; l2 is its second.")] = "en",
     judge: Judge = None,
     judge_model: JudgeModel = None,
-    knowledge: Knowledge = None,
+    store: StoreName = None,
     judge_cache: JudgeCache = None,
     as_json: Json = False,
 ) -> int:
     """Measure how often a policy is right, abstains and hallucinates, with 95% intervals."""
     with stdout_kept_clean():
-        asked = llm_judge(judge, judge_model, knowledge, judge_cache)
+        asked = llm_judge(judge, judge_model, store, judge_cache)
         report = evaluate_policy(
             policy, split, bench, samples, seed, limit, kinds or None, threads, questions, lang, judge=asked
         )

@@ -53,7 +53,7 @@ KEYS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "policy": (_is_text, "a model's folder or public name"),
     "judge": (_is_text, "the http address of an endpoint"),
     "judge_model": (_is_text, "the name of the endpoint's model"),
-    "knowledge": (_is_text, "the name of an index of passages"),
+    "store": (_is_text, "the name of an index of passages"),
     "judge_cache": (_is_text, "a file"),
     "name": (_is_text, "a text"),
 }
@@ -74,7 +74,7 @@ class Entry:
     policy: str | None = None
     judge: str | None = field(default=None, repr=False)  # its address may hold a password
     judge_model: str | None = None
-    knowledge: str | None = None
+    store: str | None = None
     judge_cache: str | None = None
     where: str = ""  # in which file it stands, and as which run of it
 

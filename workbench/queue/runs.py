@@ -103,7 +103,7 @@ def planned(entry: Entry, root: Path, open_bench: Open = bench) -> Run:
     Raises:
         WorkbenchError: whatever `workbench train` would refuse.
     """
-    judge = llm_judge(entry.judge, entry.judge_model, entry.knowledge, entry.judge_cache)
+    judge = llm_judge(entry.judge, entry.judge_model, entry.store, entry.judge_cache)
     chosen, place = trained(entry.method), open_bench(entry.bench, entry.questions)
     place = place.starting_from(entry.policy).judged_by(judge)
     config = configured(chosen, place, entry.steps, entry.settings)

@@ -20,9 +20,7 @@ def method(name: str) -> Method:
     Raises:
         WorkbenchError: there is none.
     """
-    if name not in METHODS:
-        raise WorkbenchError(f"no method '{name}': choose one of {', '.join(METHODS)}")
-    return METHODS[name]
+    return _named(name, METHODS)
 
 
 def trained(name: str) -> Method:
@@ -31,9 +29,13 @@ def trained(name: str) -> Method:
     Raises:
         WorkbenchError: there is none.
     """
-    if name not in TRAINED:
-        raise WorkbenchError(f"no method '{name}': choose one of {', '.join(TRAINED)}")
-    return TRAINED[name]
+    return _named(name, TRAINED)
+
+
+def _named(name: str, among: Mapping[str, Method]) -> Method:
+    if name not in among:
+        raise WorkbenchError(f"no method '{name}': choose one of {', '.join(among)}")
+    return among[name]
 
 
 def title(name: str) -> str:
