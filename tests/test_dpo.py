@@ -55,7 +55,9 @@ def ipo_loss(chosen: tuple[float, int], rejected: tuple[float, int], beta: float
     return (chosen[0] / chosen[1] - rejected[0] / rejected[1] - 1 / (2 * beta)) ** 2
 
 
-@pytest.mark.parametrize(("kind", "by_hand"), [("sigmoid", sigmoid_loss), ("ipo", ipo_loss)])
+@pytest.mark.parametrize(
+    ("kind", "by_hand"), [("sigmoid", sigmoid_loss), pytest.param("ipo", ipo_loss, marks=pytest.mark.slow)]
+)
 def test_the_loss_is_that_of_plain_log_probabilities_and_the_margin_grows(
     policy: str, tmp_path: Path, kind: Any, by_hand: Any
 ) -> None:

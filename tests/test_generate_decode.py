@@ -64,7 +64,7 @@ def greedy(model: Any, stops: Sequence[int], how: Sampling = HOW) -> list[list[i
     return [ids for ids, _ in hf.complete(model, 0, PROMPTS, stops, how)]
 
 
-@pytest.mark.parametrize("batch_size", [1, 3, 64])
+@pytest.mark.parametrize("batch_size", [pytest.param(1, marks=pytest.mark.slow), pytest.param(3, marks=pytest.mark.slow), 64])
 def test_greedy_answers_of_the_shipped_policy_are_those_of_generate(batch_size: int) -> None:
     import torch
 

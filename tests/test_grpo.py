@@ -178,6 +178,7 @@ def test_no_reward_is_left_out_of_the_baseline_and_gets_advantage_zero(policy: s
     assert batch["advantages"].dim() == 1
 
 
+@pytest.mark.slow
 def test_same_seed_twice_is_identical_and_another_seed_is_not(policy: str, trained: Path, tmp_path: Path) -> None:
     train_grpo(SMALL, run.QUESTIONS, run.grade, policy, tmp_path / "same", method="m", seed=1)
     train_grpo(SMALL, run.QUESTIONS, run.grade, policy, tmp_path / "other", method="m", seed=2)

@@ -163,6 +163,7 @@ def test_small_micro_batches_sum_to_the_large_one(loss_type: Any, policy: str, t
     assert (tmp_path / "8" / "rollouts.jsonl").read_text().count("\n") == 64
 
 
+@pytest.mark.slow
 def test_ratios_begin_at_one_and_move_when_responses_are_used_again(policy: str, tmp_path: Path) -> None:
     config = replace(CONFIG, iterations=2, beta=0.01, advantages="process")
     train_grpo(config, run.QUESTIONS, by_token, policy, tmp_path / "twice", method="m", seed=1)
