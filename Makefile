@@ -37,7 +37,7 @@ lint: $(VENV)/.dev
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 
-check: $(VENV)/.notebooks $(VENV)/.apps lint ## style, types and the quick tests (three to four minutes)
+check: $(VENV)/.notebooks $(VENV)/.apps lint ## style, types and the quick tests (two to three minutes)
 	@$(BIN)/python -m pytest $(SHARED) -m "not slow"
 
 # pytest runs last, so that its closing line is the last thing printed.
