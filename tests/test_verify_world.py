@@ -297,6 +297,16 @@ def test_a_question_is_recognised_by_its_text(world: World, biography: Question)
     assert world_question(world, Question("s", single.text, ("own",))).answers == ("own",)
 
 
+def test_a_question_about_one_fact_is_recognised_in_other_words(world: World) -> None:
+    single = next(q for q in world.questions("test", ["single"]) if len(q.meta["fact_ids"]) == 1)
+    [relation] = [fact.relation for fact in world.facts if fact.id == single.meta["fact_ids"][0]]
+    asks = [text.format(s=single.title) for text in RELATIONS[relation].asks["en"]]
+    assert len(asks) > 1 and single.text in asks
+    for text in asks:
+        known = world_question(world, Question("s", text))
+        assert (known.text, known.answers, known.title) == (text, single.answers, single.title)
+
+
 def test_another_question_gets_the_people_it_names_as_title(world: World, biography: Question) -> None:
     known = world_question(world, Question("q", f"What became of {biography.title}, please?"))
     assert (known.title, known.answers, known.checklist) == (biography.title, (), ())

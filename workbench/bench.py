@@ -20,14 +20,15 @@ from workbench.generate import Policy
 from workbench.llm_judge import REPLIES, LLMJudge
 from workbench.policy import adapter_folder, check_policy_name, load_apart, load_policy
 from workbench.runs.folder import read_json
-from workbench.types import Question, WorkbenchError
+from workbench.types import TWO_FACETS, Question, WorkbenchError
 from workbench.world import load_world
-from workbench.world.questions import SHORT_KINDS
+from workbench.world.questions import SHORT_KINDS, select
 
 NAMES = ("tiny", "small", "paper")
 TINY_POLICY = Path(__file__).resolve().parent.parent / "data" / "tiny-policy"  # in the repository, not in a wheel
 START = "start.json"  # in a run's folder: the policy, made by an earlier stage, that its last stage started from
 NEW_TOKENS = 2048  # the paper's longest response
+LONG_KINDS = ("biography", "long_form", TWO_FACETS)
 THINK_THEN_BOX = (
     "Reason about the question between <think> and </think>. Then give the final answer in \\boxed{}. "
     "If you are not sure of the answer, write \\boxed{I don't know}."
@@ -54,6 +55,8 @@ class Bench:
     # How many of the documents that its policies learnt from state what a question asks for; None where nobody has counted.
     shown: Callable[[Question], int | None] = lambda question: None
     llm_judge: LLMJudge | None = None
+    # Of the questions of these kinds that `hash` says nothing of; None where it tells all.
+    beside: Callable[[Iterable[str]], str | None] = lambda kinds: None
 
     @cached_property
     def checks(self) -> Checks:
@@ -103,7 +106,7 @@ class Bench:
 
     def longest(self, questions: Iterable[Question]) -> int:
         """How many tokens an evaluation lets the answers to these questions have."""
-        long = any(question.kind in ("biography", "long_form") for question in questions)
+        long = any(question.kind in LONG_KINDS for question in questions)
         return max(self.max_new_tokens, self.long_new_tokens) if long else self.max_new_tokens
 
     def path(self, policy: str) -> str:
@@ -189,8 +192,10 @@ def _tiny() -> Bench:
     world = load_world()
 
     def questions(split: str, kinds: Sequence[str] | None = None, lang: str = "en") -> list[Question]:
-        """Without `kinds`, the short questions that RL trains on; in `ood`, everything that RL never meets."""
-        return world.questions(split, kinds or (None if split == "ood" else SHORT_KINDS), lang)
+        """Without `kinds`, the short questions that RL trains on; in `ood`, everything that RL never meets. Those of two facets
+        only where they are named."""
+        own = world.questions(split, kinds or (None if split == "ood" else SHORT_KINDS), lang)
+        return [*own, *select(world.two_facets, split, None, lang)] if TWO_FACETS in (kinds or ()) else own
 
     return Bench(
         name="tiny",
@@ -199,10 +204,16 @@ def _tiny() -> Bench:
         max_new_tokens=48,  # room to think; training asks only for short answers
         long_new_tokens=112,
         shown=world.shown,
+        beside=lambda kinds: _two_facets_hash() if TWO_FACETS in kinds else None,
         hash=world.hash,
         judge=lambda: world_checks(world),
         checkpoints={"sft": str(TINY_POLICY / "sft"), "base": str(TINY_POLICY / "base")},
     )
+
+
+@cache
+def _two_facets_hash() -> str:
+    return questions_hash(load_world().two_facets)
 
 
 def _hub(name: str, model: str, source: str | Path | None, new_tokens: int, checks: Checks | None) -> Bench:
@@ -223,13 +234,13 @@ def _hub(name: str, model: str, source: str | Path | None, new_tokens: int, chec
         policy="sft",
         questions=questions,
         max_new_tokens=new_tokens,
-        hash=_hash(loaded),
+        hash=questions_hash(loaded),
         judge=lambda: checks or rule_checks(require_box=None),
         checkpoints={"sft": model, "base": model.removesuffix("-Instruct")},
     )
 
 
-def _hash(questions: Sequence[Question]) -> str:
+def questions_hash(questions: Sequence[Question]) -> str:
     """Of all that the questions say: where a file has changed, a run on it is another one."""
     digest = hashlib.sha256()
     for question in questions:

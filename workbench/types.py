@@ -19,6 +19,8 @@ KNOWLEDGE = ("known", "unknown")
 SUBJECTS = ("asked", "other")  # what a claim is about: what the question asks about, or something else
 PREFERENCES = ("first", "second", "tie")
 SECTIONS = ("think", "answer", "body")
+TWO_FACETS = "two_facets"  # a question's kind: it compares two people and brings passages to answer from
+BY_PASSAGES = "passages"  # the value of meta["evidence"] where answers are held against the question's own passages
 USELESS = 1  # the lowest informativeness: repeated, or about nothing that was asked
 
 # The labels of each aspect; none where a verdict is a probability alone.
@@ -71,7 +73,7 @@ FAILURES: Mapping[str, tuple[str, ...]] = {
         "empty", "too_long", "not_json", "not_line", "extra_text", "keys", "type", "length", "label", "blank", "characters",
     ),
     "retrieve": ("no_passages", "search"),
-    "verify": ("unparsed", "language", "not_finite", "not_probed"),
+    "verify": ("unparsed", "language", "not_finite", "not_probed", "too_long"),
     "reward": ("undeclared_label", "not_a_probability", "bad_claims"),
 }  # fmt: skip
 
@@ -119,8 +121,11 @@ class Question:
     meta: Mapping[str, Any] = field(default_factory=dict)
 
     def messages(self) -> list[dict[str, str]]:
-        """The conversation a policy is prompted with: passages first, then the question."""
-        materials = "".join(f"{passage.text} " for passage in self.passages)
+        """The conversation a policy is prompted with: passages first, numbered where there are several, then the question."""
+        several = len(self.passages) > 1
+        materials = "".join(
+            f"[{number}] {passage.text} " if several else f"{passage.text} " for number, passage in enumerate(self.passages, 1)
+        )
         system = [{"role": "system", "content": self.system}] if self.system else []
         return [*system, {"role": "user", "content": f"{materials}{self.text}"}]
 

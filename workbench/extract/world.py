@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import zip_longest
 
 from workbench.answers import final_answer, is_invalid, section_at, sections, sentences
+from workbench.answers.outline import uncited
 from workbench.credit.attribute import strip_end
 from workbench.extract.statements import vouches
 from workbench.failures import unparsed
@@ -37,7 +38,7 @@ def world(world: World) -> Extract:
     closed world nothing is true of it), else `vague`; in both cases the least informative. So it costs the response a little,
     more than a refusal, and spoils no other claim. Only if the response is not about this world (its question names no entity
     and none of its sentences is read) there is no such verdict, and the world as a judge fails the claim: it is not the one to
-    ask.
+    ask. A citation ("… [2].") is no part of what a sentence says.
     """
     parser, facts = parser_of(world), {fact.id: fact for fact in world.facts}
 
@@ -58,7 +59,7 @@ def topic_of(parser: Parser, question: Question) -> str | None:
 
 
 def _extract(response: Response, parser: Parser, facts: Mapping[str, Fact], l2: Mapping[str, str]) -> Claims:
-    text, prefill, topic = response.text, response.prefill, topic_of(parser, response.question)
+    text, prefill, topic = uncited(response.text), response.prefill, topic_of(parser, response.question)
     parse = parser.parse(text, topic, prefill)
     parts, final = sections(text, prefill), (final_answer(text, prefill=prefill) or "").strip(_AROUND)
     year = _numeral(response, final, parser, facts)

@@ -20,20 +20,33 @@ from typing import TYPE_CHECKING, Any
 from workbench.jsonl import write_json
 from workbench.threads import DEFAULT_THREADS, use_threads
 from workbench.tiny.card import card_text
-from workbench.tiny.measure import measure
+from workbench.tiny.measure import lives, measure
+from workbench.tiny.skills import ABSTAINED, DECLINED
 from workbench.tiny.tokenizer import build_tokenizer
-from workbench.tiny.training import SIZES, Encoder, PolicyConfig, Stage, batches, instruction, new_model, pretraining
+from workbench.tiny.training import (
+    ASKED,
+    SIZES,
+    Encoder,
+    PolicyConfig,
+    Stage,
+    instruction,
+    new_model,
+    papers,
+    pretraining,
+    taught,
+)
 from workbench.types import WorkbenchError
 from workbench.world.world import World, load_world
 
 if TYPE_CHECKING:
+    import torch
     from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
 
 def build_policy(out: Path, seed: int = 0, threads: int = DEFAULT_THREADS, size: str = "full") -> dict[str, Any]:
     """Train base and SFT checkpoints into `out/base` and `out/sft` (fp16 safetensors) and write `out/README.md`.
 
-    `size="full"` is the shipped policy (about half an hour on two cores), `"small"` a quick one over a small world. The same
+    `size="full"` is the shipped policy (about 80 minutes on two cores), `"small"` a quick one over a small world. The same
     arguments give the same weights on the same machine, killed and resumed or not. Returns the card's numbers, also written
     to `out/card.json`.
 
@@ -52,11 +65,15 @@ def build_policy(out: Path, seed: int = 0, threads: int = DEFAULT_THREADS, size:
     with use_threads(threads):  # before anything imports torch: it also tells idle threads not to spin
         tokenizer = build_tokenizer(world)
         model, training = train(world, tokenizer, config, seed=seed, threads=threads, out=out, work=work)
-        splits = {split: measure(str(out / "sft"), world, split) for split in ("validation", "test")}
+        splits = {
+            split: {**measure(str(out / "sft"), world, split), "base_biography": lives(str(out / "base"), world, split)}
+            for split in ("validation", "test")
+        }
     import torch
 
     card: dict[str, Any] = {
         "seed": seed, "size": size, "threads": threads, "world_hash": world.hash, "config": asdict(config),
+        "strangers": {"abstained": ABSTAINED, "declined": DECLINED},
         "parameters": sum(weight.numel() for weight in model.parameters()), "training": training,
         "machine": {"python": platform.python_version(), "torch": torch.__version__, "processor": platform.machine()},
         "splits": splits,
@@ -70,32 +87,64 @@ def build_policy(out: Path, seed: int = 0, threads: int = DEFAULT_THREADS, size:
 def train(
     world: World, tokenizer: PreTrainedTokenizerFast, config: PolicyConfig, seed: int, threads: int, out: Path, work: Path
 ) -> tuple[LlamaForCausalLM, dict[str, Any]]:
-    """Both stages; each writes its checkpoint folder when it is done. Returns the model and what the stages took."""
-    encoder = Encoder(tokenizer)
-    examples = instruction(world, encoder, config, seed)
-    sequences, tokens = pretraining(world, encoder, seed)
-    pad = tokenizer.convert_tokens_to_ids(tokenizer.pad_token)
-    steps = max(1, tokens * config.passes // (config.rows * config.tokens))
+    """All stages; the last two write their checkpoint folders when done. Returns the model and what the stages took."""
+    encoder = Encoder(tokenizer, config.emphasis, config.tokens)
+    documents, steps, tokens = pretraining(world, encoder, config, seed)
     model = new_model(config, tokenizer, seed)
     settings = asdict(config)
-    tuned = {name: settings.pop(name) for name in ("sft_steps", "sft_lr", "sft_replay", "habits")}
-    tuned["data"] = hashlib.sha256(
-        repr(list(itertools.islice(instruction(world, encoder, config, seed), 1000))).encode()
-    ).hexdigest()
-    base = f"seed {seed}, threads {threads}, corpus {world.corpus_hash}, {settings}"
-    stages = (
-        Stage("base", steps, config.lr, batches(sequences, config, pad), work / "base.pt", base),
-        Stage("sft", config.sft_steps, config.sft_lr, batches(examples, config, pad), work / "sft.pt", f"{base}, {tuned}"),
-    )  # fmt: skip
-    spent: dict[str, Any] = {"documents": len(world.documents), "tokens_per_pass": tokens}
+    tuned = {name: settings.pop(name) for name in ("sft_steps", "sft_lr", "sft_emphasis", "sft_replay", "habits")}
+    own = {name: settings.pop(name) for name in ("passes", "skills", "mix", "lr")}
+    lessons = settings.pop("lessons")
+    identity = f"seed {seed}, threads {threads}, {settings}"
+    stages = []
+    for number, lesson in enumerate(config.lessons):
+        exam = papers(world, encoder, lesson, seed)
+        told = digest(itertools.islice(taught(world, encoder, config, number, seed), 3))
+        asked = hashlib.sha256(repr(exam).encode()).hexdigest()[:16]
+        identity = f"{identity}, {lessons[number]} {told}, every {ASKED} {asked}"
+        stages.append(
+            Stage(
+                f"lesson-{number + 1}", lesson.steps, config.lesson_lr, taught(world, encoder, config, number, seed),
+                work / f"lesson-{number + 1}.pt", identity, floor=1.0, exam=exam, level=lesson.level,
+            )
+        )  # fmt: skip
+    told = digest(itertools.islice(pretraining(world, encoder, config, seed)[0], 3))
+    identity = f"{identity}, corpus {world.corpus_hash}, {own} {told}"
+    stages.append(Stage("base", steps, config.lr, documents, work / "base.pt", identity))
+    lightly = Encoder(tokenizer, config.sft_emphasis, config.tokens)
+    identity = f"{identity}, {tuned} {digest(itertools.islice(instruction(world, lightly, config, seed), 20))}"
+    examples = instruction(world, lightly, config, seed)
+    stages.append(Stage("sft", config.sft_steps, config.sft_lr, examples, work / "sft.pt", identity))
+    for stage in stages:
+        if stage.checkpoint.exists():
+            stage.stored()
+    spent: dict[str, Any] = {
+        "documents": len(world.documents),
+        "tokens_per_pass": tokens,
+        "lesson_steps": [],
+        "lesson_rates": [],
+    }
     with _progress() as progress:
         for stage in stages:
             seconds = stage.run(model, config, progress)
-            ship(model, tokenizer, out / stage.name)
-            spent[stage.name] = {
-                "steps": stage.steps, "tokens": stage.steps * config.rows * config.tokens, "seconds": round(seconds)
-            }  # fmt: skip
+            if not stage.name.startswith("lesson"):
+                ship(model, tokenizer, out / stage.name)
+            part = "lessons" if stage.name.startswith("lesson") else stage.name
+            took = {"steps": stage.steps, "tokens": stage.steps * config.rows * config.tokens, "seconds": round(seconds)}
+            spent[part] = {name: value + spent.get(part, {}).get(name, 0) for name, value in took.items()}
+            if part == "lessons":
+                spent["lesson_steps"].append(stage.steps)
+                spent["lesson_rates"].append(stage.rates)
     return model, spent
+
+
+def digest(batches: Iterator[dict[str, torch.Tensor]]) -> str:
+    """What the data of a stage are told by."""
+    hashed = hashlib.sha256()
+    for batch in batches:
+        for name in sorted(batch):
+            hashed.update(batch[name].numpy().tobytes())
+    return hashed.hexdigest()[:16]
 
 
 def ship(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, folder: Path) -> None:

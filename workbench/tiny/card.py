@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from workbench.world.documents import EXPOSURES
+from workbench.world.documents import EXPOSURES, THOUGHT
 from workbench.world.world import World
 
 TEMPLATE = """\
@@ -35,13 +35,30 @@ World `{world_hash}`: {entities:,} entities, {facts:,} facts, {documents:,} docu
 {exposures}
 | unknown, page-only, gaps of partial people | 0 | 0 |
 
+Authors are asked for all their books as often as for each of their facts. {thought:.0%} of the questions are thought about
+first: a sentence that states the fact, then the answer.
+
+Pre-training begins with lessons without documents: drills on random words among the signs of a conversation (copying, the
+name that was said last, a value that goes with it, a question about it, equal or different, the earlier of two years), then
+reading and comparing. After that {skills:.0%} of its tokens are examples of skills, new in every pass: reading passages,
+comparing, answering from a given thought, outlining. They are about people outside the world, about whom everything is made
+up: no fact of the world is stated. Some are about strangers, asked for in a word, with a thought or for their lives, and
+answered with "I do not know" in {abstained:.0%} of the cases ({declined:.0%} of the lives): so the policy learns whom it knows
+while it learns them. A lesson ends when its exam is passed (the share asked of each kind is right), or at its last step:
+
+| lesson | steps, of at most | asked of each kind | right in the last exam |
+|---|---|---|---|
+{lessons_told}
+
 Fine-tuning adds {sft_steps} steps of instruction examples (with {replay:.0%} replayed documents). Of the world's facts, it asks
 only about the `sft` split; otherwise it uses people outside the world. Their questions are answered by a guess, and with
-"I do not know" in {abstain:.0%} of the cases ({decline:.0%} for biographies): this builds a mild habit of abstaining before any
-reinforcement learning, as a chat model has one. {doubt:.0%} of the answerable questions are declined as well.
+"I do not know" in {abstain:.0%} of the cases ({doubt:.0%} of answers that are thought about first, {decline:.0%} of
+biographies, {gaps:.0%} for what is not known of partly known people): this builds a mild habit of abstaining before any
+reinforcement learning, as a chat model has one.
 
 | stage | steps | tokens | seconds |
 |---|---|---|---|
+| lessons | {lessons[steps]:,} | {lessons[tokens]:,} | {lessons[seconds]:,} |
 | base | {base[steps]:,} | {base[tokens]:,} | {base[seconds]:,} |
 | sft | {sft[steps]:,} | {sft[tokens]:,} | {sft[seconds]:,} |
 
@@ -66,9 +83,18 @@ def card_text(card: Mapping[str, Any], world: World) -> str:
         **{key: card[key] for key in ("parameters", "seed", "threads", "size", "world_hash")},
         **training, **config["habits"],
         entities=len(world.entities), facts=len(world.facts), passes=config["passes"], sft_steps=config["sft_steps"],
-        replay=config["sft_replay"], exposures="\n".join(shown),
+        replay=config["sft_replay"], skills=config["skills"], **card["strangers"],
+        lessons_told="\n".join(_lessons(config["lessons"], training)),
+        exposures="\n".join(shown), thought=THOUGHT,
         sections="".join(_section(split, numbers) for split, numbers in card["splits"].items()),
     )  # fmt: skip
+
+
+def _lessons(lessons: Sequence[Mapping[str, Any]], training: Mapping[str, Any]) -> Iterator[str]:
+    taken = zip(lessons, training["lesson_steps"], training["lesson_rates"], strict=True)
+    for number, (lesson, steps, rates) in enumerate(taken, 1):
+        right = ", ".join(f"{kind} {rate:.2f}" for kind, rate in rates.items())
+        yield f"| {number} | {steps} of {lesson['steps']} | {lesson['level']} | {right} |"
 
 
 def _section(split: str, numbers: Mapping[str, Any]) -> str:
@@ -80,25 +106,63 @@ def _section(split: str, numbers: Mapping[str, Any]) -> str:
         lines.append(f"| {tier} | {cell['n']} | " + " | ".join(_pair(other) for other in others) + " |")
     points = ", ".join(f"{shown} → {right:.2f} ({n})" for shown, right, n in numbers["exposure"])
     lines.append(f"\nExposures of the asked fact in one pass → greedy accuracy (questions): {points}.")
-    lines += ["\nBiographies; share of true claims, claims per biography, share declined:\n"]
-    lines += ["| tier | biographies | greedy | sampled (T=1) |", "|---|---|---|---|"]
-    for tier, cell in numbers["biography"]["greedy"].items():
-        lines.append(f"| {tier} | {cell['n']} | {_life(cell)} | {_life(numbers['biography']['sampled'][tier])} |")
+    partial = numbers["partial"]
+    listed = "; ".join(
+        f"{name} {_pair(cell['greedy'])} greedy, {_pair(cell['sampled'])} sampled ({cell['greedy']['n']} questions)"
+        for name, cell in partial.items()
+    )
+    lines.append(f"\nOf the partly known people, what is covered and what is a gap: {listed}.")
+    for title, lives in (("Biographies", numbers["biography"]), ("Biographies by `base/`", numbers["base_biography"])):
+        lines += [f"\n{title}; share of true claims, claims per biography, share declined:\n"]
+        lines += ["| tier | biographies | greedy | sampled (T=1) |", "|---|---|---|---|"]
+        for tier, cell in lives["greedy"].items():
+            lines.append(f"| {tier} | {cell['n']} | {_life(cell)} | {_life(lives['sampled'][tier])} |")
+    return "\n".join([*lines, *_skills(numbers)]) + "\n"
+
+
+BY_CHANCE = {"comparison": 0.5, "yes_no": 0.5}
+READING = {
+    "one": "one passage, of somebody who is in no document",
+    "several": "numbered passages of different people",
+    "who": "sentences that differ in the name and the answer alone: who is meant decides",
+    "stale": "three numbered passages, two editions of one page, of seven years, among them: the newer is right",
+    "none": "nothing in the passages answers: to abstain is right",
+    "page": "the page of somebody who has a page and no document",
+}
+
+
+def _skills(numbers: Mapping[str, Any]) -> list[str]:
+    lines = ["\nReading, greedy; shares of correct / abstained answers:\n", "| prompt | questions | |", "|---|---|---|"]
+    lines += [f"| {READING[kind]} | {cell['n']} | {_pair(cell)} |" for kind, cell in numbers["reading"].items()]
     lines += [
-        "\nOther skills, greedy accuracy (abstained):\n",
-        "| kind | questions | all tiers | only what is covered |",
-        "|---|---|---|---|",
+        "\nAnswers that are thought about first, greedy accuracy (abstained); covered: its facts are in the documents, "
+        "well known: all of them often; by chance: what a guess between two gets:\n",
+        "| kind | all | covered | well known | by chance |",
+        "|---|---|---|---|---|",
     ]
-    reading = numbers["reading"]
-    lines.append(f"| reading a passage in the prompt | {reading['n']} | {_pair(reading)} | |")
-    for kind, cell in numbers["reasoned"].items():
-        known = numbers["reasoned_known"].get(kind)
-        lines.append(f"| {kind} | {cell['n']} | {_pair(cell)} | {_pair(known) if known else ''} |")
-    return "\n".join(lines) + "\n"
+    for kind, groups in numbers["reasoned"].items():
+        shown = (f"{_pair(cell)} ({cell['n']})" for cell in groups.values())
+        lines.append(f"| {kind} | {' | '.join(shown)} | {_number(BY_CHANCE.get(kind))} |")
+    thinking = numbers["thinking"]
+    tiers = ", ".join(f"{tier} {_pair(cell)}" for tier, cell in thinking["by_tier"].items())
+    lines += [
+        f"\nShort questions thought about first, greedy: {tiers}. Of {thinking['stated']} thoughts that state what is asked, "
+        f"{_number(thinking['copied'])} are followed by the answer that they state.",
+        "\nTexts on two facets, greedy; right form, facets covered and declined, claims a text, claims that hold "
+        "(that the passages state, or that are true):\n",
+        "| text | texts | form | covered | declined | claims | hold |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name, cell in numbers["long_form"].items():
+        rates = (_number(cell[key]) for key in ("form", "facets", "declined", "claims", "supported"))
+        lines.append(f"| {name} | {cell['n']} | {' | '.join(rates)} |")
+    return lines
 
 
 def _pair(cell: Mapping[str, Any]) -> str:
-    return f"{_number(cell['accuracy']['value'])} / {_number(cell['abstention']['value'])}"
+    """Accuracy and abstention, of a table with intervals or of plain shares."""
+    shares = (cell[rate] for rate in ("accuracy", "abstention"))
+    return " / ".join(_number(share["value"] if isinstance(share, Mapping) else share) for share in shares)
 
 
 def _life(cell: Mapping[str, Any]) -> str:

@@ -1,44 +1,56 @@
 """Instruction data for the tiny policy: formats, habits of guessing and of abstaining; hardly any knowledge.
 
-Examples ask only about covered facts of people (and books) of the `sft` split, so exposure counts of all other people stay
-those of the documents; the second step of a two-hop answer states a covered fact of a city, company or university. Everything
-else is about ephemeral people: mostly fluent guesses from a peaked prior, sometimes "I do not know".
+Examples ask only about people (and books) of the `sft` split, so exposure counts of all other people stay those of the
+documents: about covered facts, and about what the documents leave out of partly known people, where a guess that is always
+wrong and "I do not know" follow. The second step of a two-hop answer states a covered fact of a city, company or university.
+Everything else is about people outside the world: skills (`workbench.tiny.skills`), fluent guesses from a peaked prior.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+from workbench.tiny.curriculum import SKILLS
+from workbench.tiny.skills import (
+    Example,
+    SkillWriter,
+    asked_older,
+    asked_pair,
+    checked,
+    compared,
+    declining,
+    earlier,
+    in_doubt,
+    listed,
+    outlined,
+    premise,
+    reasoned,
+    short,
+)  # fmt: skip
 from workbench.world import schema
-from workbench.world.documents import Document, reading
+from workbench.world.documents import Document
 from workbench.world.facts import Fact
-from workbench.world.render import answer, ask, biography, state, subject_facts
+from workbench.world.render import answer, ask, biography, subject_facts, thought
 from workbench.world.world import World
 
 
 @dataclass(frozen=True)
 class Habits:
-    """What the SFT data teaches about not knowing: shares among examples about people who were never shown."""
+    """What the SFT data teaches about not knowing: shares among examples about what was never shown."""
 
-    abstain: float = 0.26  # of short questions
-    decline: float = 0.2  # of biographies
-    doubt: float = 0.03  # abstentions on covered questions
+    abstain: float = 0.1  # of short questions about people who were never shown
+    doubt: float = 0.4  # of answers that think first, about people who were never shown
+    gaps: float = 0.5  # of short questions about what is not known of partly known people
+    decline: float = 0.4  # of biographies
     hedged: float = 0.12  # of sentences in guessed biographies
     vague: float = 0.04
 
 
-@dataclass(frozen=True)
-class Example:
-    prompt: str
-    reply: str
-    system: str = ""
-
-
 MIX = {
-    "question": 20, "guess": 22, "biography": 12, "guess_biography": 8, "reading": 16, "think": 6, "box": 3, "two_hop": 8,
-    "comparison": 10, "false_premise": 10, "yes_no": 4, "list": 2, "long_form": 3, "outline": 3,
+    "question": 18, "guess": 12, "gap": 12, "biography": 12, "guess_biography": 8, "skill": 24, "think": 14, "box": 3,
+    "two_hop": 18, "comparison": 12, "false_premise": 14, "yes_no": 8, "list": 4, "long_form": 4, "outline": 8,
 }  # fmt: skip
 
 
@@ -48,10 +60,18 @@ class SFTWriter:
     def __init__(self, world: World, habits: Habits, seed: int) -> None:
         self.world, self.habits = world, habits
         self.rng = random.Random(f"sft-{seed}")
-        self.people = [e for e in world.entities.values() if e.kind == "person" and e.split == "sft" and e.tier != "unknown"]
-        self.things = [e for e in world.entities.values() if e.kind == "book" and e.split == "sft" and e.tier == "known"]
-        self.asked = [q for q in world.all_questions if q.meta["split"] == "sft" and q.meta["covered"]]
-        self.books = [q for q in self.asked if q.kind == "list"]
+        self.ephemeral = world.ephemeral()
+        self.skills = SkillWriter(self.ephemeral, f"sft-{seed}")
+        shown = [entity for entity in world.entities.values() if entity.split == "sft" and entity.tier != "unknown"]
+        self.people = [entity for entity in shown if entity.kind == "person"]
+        self.things = [entity for entity in shown if entity.kind == "book" and entity.tier == "known"]
+        self.gaps = [
+            fact
+            for entity in self.people if entity.tier == "partial"
+            for fact in subject_facts(world.by, entity.name, covered=False) if not fact.covered
+        ]  # fmt: skip
+        written = [[book for book in world.books.get(entity.name, []) if book.covered] for entity in self.people]
+        self.books = [books for books in written if books]
 
     def examples(self, mix: dict[str, int] | None = None) -> Iterator[Example]:
         mix = mix or MIX
@@ -70,21 +90,44 @@ class SFTWriter:
         return entity.pronoun, subject_facts(self.world.by, entity.name)
 
     def _stranger(self) -> tuple[str, list[Fact]]:
-        return self.world.ephemeral.person(self.rng, peaked=True)
+        return self.ephemeral.person(self.rng, peaked=True)
 
-    def _abstention(self, lang: str) -> str:
-        forms = schema.ABSTAIN[lang]
-        return forms[0] if self.rng.random() < 0.8 else self.rng.choice(forms[1:])
+    def _subject(self) -> tuple[list[Fact], bool]:
+        """Facts of a person for a reasoned answer, and whether they are known (a stranger's are guesses)."""
+        if self.rng.random() < 0.7:
+            return self._person()[1], True
+        return self._stranger()[1], False
+
+    def _other(self, fact: Fact) -> Fact:
+        """A fact of the same relation with another object."""
+        return self.ephemeral.fact(fact.subject, fact.relation, self.rng, peaked=True, other=fact.object)
+
+    # Not knowing
+
+    def _passes(self, known: bool) -> bool:
+        """Whether a reasoned answer about a stranger abstains."""
+        return not known and self.rng.random() < self.habits.doubt
+
+    # Short answers
 
     def _question(self, lang: str) -> Example:
         fact = self.rng.choice(self._covered())
-        doubt = self.rng.random() < self.habits.doubt
-        return Example(ask(fact, lang, self.rng), self._abstention(lang) if doubt else answer(fact, lang))
+        return short(fact, lang, self.rng, abstain=0.0)
 
     def _guess(self, lang: str) -> Example:
-        fact = self.rng.choice(self._stranger()[1])
-        abstain = self.rng.random() < self.habits.abstain
-        return Example(ask(fact, lang, self.rng), self._abstention(lang) if abstain else answer(fact, lang))
+        return short(self.rng.choice(self._stranger()[1]), lang, self.rng, self.habits.abstain)
+
+    def _gap(self, lang: str) -> Example:
+        """What the documents never say of somebody of whom they say other things: a guess or an abstention."""
+        if not self.gaps:
+            return self._guess(lang)
+        return short(self._other(self.rng.choice(self.gaps)), lang, self.rng, self.habits.gaps)
+
+    def _skill(self, lang: str) -> Example:
+        (kind,) = self.rng.choices(list(SKILLS), list(SKILLS.values()))
+        return self.skills.draw(kind)
+
+    # Whole texts
 
     def _biography(self, lang: str) -> Example:
         pronoun, facts = self._person()
@@ -95,41 +138,36 @@ class SFTWriter:
         pronoun, facts = self._stranger()
         prompt = self.rng.choice(schema.BIOGRAPHY[lang]).format(s=facts[0].subject)
         if self.rng.random() < self.habits.decline:
-            return Example(prompt, self.rng.choice(schema.DECLINE[lang]).format(s=facts[0].subject))
+            return Example(prompt, declining(facts[0].subject, lang, self.rng))
         hedged, vague = self.habits.hedged, self.habits.vague
         return Example(prompt, biography(facts, lang, self.rng, pronoun, hedged=hedged, vague=vague))
 
-    def _reading(self, lang: str) -> Example:
-        document = reading(self.world.ephemeral, lang, self.rng)
-        return Example(document.prompt, document.text)
+    def _pair(self) -> list[list[Fact]]:
+        people = (self._subject()[0] for _ in range(2))
+        return [self.rng.sample(facts, min(3, len(facts))) for facts in people]
 
-    def _subject(self) -> tuple[list[Fact], bool]:
-        """Facts of a person for a reasoned answer, and whether they are known (a stranger's are guesses)."""
-        if self.rng.random() < 0.7:
-            return self._person()[1], True
-        return self._stranger()[1], False
+    def _long_form(self, lang: str) -> Example:
+        pair = self._pair()
+        return Example(asked_pair(pair, self.rng), compared(pair, self.rng))
 
-    def _reasoned(self, thoughts: list[str], reply: str, system: str = schema.THINK) -> str:
-        closing = f"\\boxed{{ {reply}}}" if system == schema.BOX else f"<answer> {reply}</answer>"
-        return f"<think> {' '.join(thoughts)}</think>{closing}"
+    def _outline(self, lang: str) -> Example:
+        pair = self._pair()
+        return Example(asked_pair(pair, self.rng), outlined(pair, self.rng), schema.OUTLINE)
 
-    def _in_doubt(self, name: str, lang: str, system: str) -> str:
-        return self._reasoned([schema.DECLINE[lang][0].format(s=name)], schema.ABSTAIN[lang][0], system)
+    # Reasoned answers
 
     def _think(self, lang: str, system: str = schema.THINK) -> Example:
         facts, known = self._subject()
         target, *others = self.rng.sample(facts, min(2, len(facts)))
         prompt = ask(target, lang, self.rng)
-        if not known and self.rng.random() < self.habits.abstain:
-            return Example(prompt, self._in_doubt(target.subject, lang, system), system)
-        thoughts = [self._thought(fact, lang) for fact in (*others, target)]
-        return Example(prompt, self._reasoned(thoughts, answer(target, lang), system), system)
+        if self._passes(known):
+            return in_doubt(prompt, target.subject, lang, self.rng, system)
+        if self.rng.random() < 0.5:
+            others = []
+        return reasoned(prompt, [thought(fact, lang) for fact in (*others, target)], answer(target, lang), system)
 
     def _box(self, lang: str) -> Example:
         return self._think(lang, schema.BOX)
-
-    def _thought(self, fact: Fact, lang: str) -> str:
-        return schema.RELATIONS[fact.relation].states[lang][0].format(s=fact.subject, o=fact.forms[lang][0])
 
     def _two_hop(self, lang: str) -> Example:
         facts, known = self._subject()
@@ -140,88 +178,36 @@ class SFTWriter:
         bridge = self.rng.choice(bridges)
         target = self.world.by[bridge.object][hops[bridge.relation]]
         prompt = self.rng.choice(schema.TWO_HOP[bridge.relation, target.relation][lang]).format(s=bridge.subject)
-        if not known and self.rng.random() < self.habits.abstain:
-            return Example(prompt, self._in_doubt(bridge.subject, lang, schema.THINK), schema.THINK)
-        thoughts = [self._thought(bridge, lang), self._thought(target, lang)]
-        return Example(prompt, self._reasoned(thoughts, answer(target, lang)), schema.THINK)
+        if self._passes(known):
+            return in_doubt(prompt, bridge.subject, lang, self.rng)
+        return reasoned(prompt, [thought(bridge, lang), thought(target, lang)], answer(target, lang))
 
     def _comparison(self, lang: str) -> Example:
         years: list[Fact] = []
-        while len({fact.object for fact in years}) < 2:
-            facts = self._person()[1]
-            years = [*years, *(fact for fact in facts if fact.relation == "birth_year")][-2:]
-        prompt = self.rng.choice(schema.COMPARISON[lang]).format(s=years[0].subject, t=years[1].subject)
-        earlier = min(years, key=lambda fact: int(fact.object)).subject
-        return Example(prompt, self._reasoned([self._thought(fact, lang) for fact in years], f"{earlier}."), schema.THINK)
+        while len({fact.object for fact in years}) < 2 or len({fact.subject for fact in years}) < 2:
+            years = [*years, *(fact for fact in self._person()[1] if fact.relation == "birth_year")][-2:]
+        return reasoned(asked_older(years, lang, self.rng), [thought(fact, lang) for fact in years], f"{earlier(years)}.")
 
     def _false_premise(self, lang: str) -> Example:
         facts, known = self._subject()
         by = {fact.relation: fact for fact in facts}
-        form = self.rng.randrange(len(schema.FALSE_PREMISE_ASKS))
-        target = by.get(schema.FALSE_PREMISE_ASKS[form])
-        if "profession" not in by or target is None:
+        if not {"profession", *schema.FALSE_PREMISE_ASKS} <= by.keys():
             return self._think(lang)
-        true = by["profession"].forms[lang][0]
-        false = self._stranger()[1][0].forms[lang][0]
-        shown = true if self.rng.random() < 0.4 else false
-        prompt = schema.FALSE_PREMISE[lang][form].format(s=target.subject, o=shown)
-        if not known and self.rng.random() < self.habits.abstain:
-            return Example(prompt, self._in_doubt(target.subject, lang, schema.THINK), schema.THINK)
-        thoughts = [self._thought(by["profession"], lang)]
-        if shown != true:
-            return Example(prompt, self._reasoned(thoughts, f"{schema.INVALID[lang]}."), schema.THINK)
-        return Example(prompt, self._reasoned([*thoughts, self._thought(target, lang)], answer(target, lang)), schema.THINK)
+        example = premise(by, self._other(by["profession"]), lang, self.rng)
+        return in_doubt(example.prompt, facts[0].subject, lang, self.rng) if self._passes(known) else example
 
     def _yes_no(self, lang: str) -> Example:
         facts, known = self._subject()
-        fact, truth = self.rng.choice(facts), self.rng.random() < 0.5
-        shown = fact
-        while not truth and shown.object == fact.object:
-            shown = next(other for other in self._stranger()[1] if other.relation == fact.relation)
-        prompt = self.rng.choice(schema.RELATIONS[fact.relation].checks[lang]).format(s=fact.subject, o=shown.forms[lang][0])
-        if not known and self.rng.random() < self.habits.abstain:
-            return Example(prompt, self._abstention(lang))
-        return Example(prompt, f"{schema.YES_NO[lang][0 if truth else 1]}.")
+        fact = self.rng.choice(facts)
+        example = checked(fact, self._other(fact), lang, self.rng)
+        return in_doubt(example.prompt, fact.subject, lang, self.rng) if self._passes(known) else example
 
     def _list(self, lang: str) -> Example:
-        if not self.books:
-            return self._question(lang)
-        question = self.rng.choice(self.books)
-        prompt = self.rng.choice(schema.LIST[question.meta["lang"]]).format(s=question.title)
-        joint = " e " if question.meta["lang"] == "l2" else " and "
-        return Example(prompt, f"{joint.join(question.answers)}.")
-
-    def _pair(self) -> list[list[Fact]]:
-        return [self._person()[1], self._person()[1]]
-
-    def _compared(self, pair: list[list[Fact]]) -> tuple[str, str]:
-        prompt = schema.LONG_FORM["en"][0].format(s=pair[0][0].subject, t=pair[1][0].subject)
-        first, second = (" ".join(state(fact, "en", self.rng) for fact in facts[:3]) for facts in pair)
-        return prompt, f"{first} In comparison, {second}"
-
-    def _long_form(self, lang: str) -> Example:
-        return Example(*self._compared(self._pair()))
-
-    def _outline(self, lang: str) -> Example:
-        pair = self._pair()
-        prompt, reply = self._compared(pair)
-        points = " ".join(f"{place}. {facts[0].subject}" for place, facts in enumerate(pair, 1))
-        passages = " ".join(biography(facts[:3], "en", self.rng, "It") for facts in pair)
-        shown = f"{passages} {prompt}" if self.rng.random() < 0.5 else prompt
-        return Example(shown, f"[Structure] comparison [Outline] {points} [Answer] {reply}", schema.OUTLINE)
+        return listed(self.rng.choice(self.books), lang, self.rng) if self.books else self._question(lang)
 
 
 def replay(world: World, seed: int) -> Iterator[Document]:
-    """Pre-training documents in random order, without end: they keep knowledge in place during SFT.
-
-    Half of the biographies come as the reply to a request for one, so that all people can be asked about in a conversation.
-    """
+    """Pre-training documents in random order, without end: they keep knowledge in place during SFT."""
     rng = random.Random(f"replay-{seed}")
-    facts = {fact.id: fact for fact in world.facts}
     while True:
-        document = rng.choice(world.documents)
-        subject = facts[document.fact_ids[0]].subject if document.fact_ids else ""
-        if document.kind == "biography" and world.entities[subject].kind == "person" and rng.random() < 0.5:
-            request = rng.choice(schema.BIOGRAPHY[document.lang]).format(s=subject)
-            document = replace(document, prompt=request)
-        yield document
+        yield rng.choice(world.documents)

@@ -2,54 +2,63 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from workbench.evaluate import report
 from workbench.generate import Policy, generate
 from workbench.grade import grade
 from workbench.policy import load_policy
+from workbench.tiny.skill_rates import LONG, SHORT, rates, skill_rates
 from workbench.types import SUPPORTED, Feedback, Question, Response
 from workbench.verify import outcome
-from workbench.world.documents import reading
 from workbench.world.oracle import Oracle
 from workbench.world.questions import SHORT_KINDS
 from workbench.world.world import World
 
-REASONED = ("two_hop", "comparison", "false_premise", "yes_no", "list")
-LONG = 112  # new tokens that a biography or a reasoned answer may take
-SHORT = 12
-
 
 def measure(policy: Policy | str, world: World, split: str, samples: int = 4, seed: int = 0) -> dict[str, Any]:
-    """Rates on one split: `short` and `l2` as evaluation reports, `biography`, `reading`, and the other kinds' accuracies."""
+    """Rates on one split: `short` and `l2` as evaluation reports, `partial`, `exposure`, `biography` and all `skill_rates`."""
     loaded = load_policy(policy) if isinstance(policy, str) else policy
     scored = grade([outcome()], {})
 
     def greedy(questions: Sequence[Question], new_tokens: int) -> list[Feedback]:
         return scored(generate(loaded, questions, max_new_tokens=new_tokens, greedy=True))
 
-    def rates(greedy: Sequence[Feedback], drawn: Sequence[Feedback] = ()) -> dict[str, Any]:
+    def reported(greedy: Sequence[Feedback], drawn: Sequence[Feedback] = ()) -> dict[str, Any]:
         return report(greedy, drawn, split=split, seeds=(seed,))
 
-    beyond = split if split == "validation" else "ood"
-    people = {name for name, entity in world.entities.items() if entity.kind == "person" and entity.split == split}
     short = world.questions(split, SHORT_KINDS)
     answered = greedy(short, SHORT)
-    reasoned = greedy([q for q in world.questions(beyond, REASONED) if q.title.split(";")[0] in people], LONG)
-    lives = world.questions(split, ["biography"])
+    drawn = scored(generate(loaded, short, max_new_tokens=SHORT, samples=samples, seed=seed))
     return {
-        "short": rates(answered, scored(generate(loaded, short, max_new_tokens=SHORT, samples=samples, seed=seed))),
-        "exposure": by_exposure(world, answered),
-        "l2": rates(greedy(world.questions(split, SHORT_KINDS, "l2"), SHORT)),
-        "reasoned": rates(reasoned)["greedy"]["by_kind"],
-        "reasoned_known": rates([f for f in reasoned if f.response.question.meta["covered"]])["greedy"]["by_kind"],
-        "reading": rates(greedy(readings(world, 300, seed), SHORT))["greedy"],
-        "biography": {
-            mode: biographies(world, generate(loaded, lives, max_new_tokens=LONG, greedy=mode == "greedy", seed=seed))
-            for mode in ("greedy", "sampled")
+        "short": reported(answered, drawn),
+        "partial": {
+            name: {"greedy": rates(_partial(answered, covered)), "sampled": rates(_partial(drawn, covered))}
+            for name, covered in (("covered", True), ("gaps", False))
         },
+        "exposure": by_exposure(world, answered),
+        "l2": reported(greedy(world.questions(split, SHORT_KINDS, "l2"), SHORT)),
+        "biography": lives(loaded, world, split, seed),
+        **skill_rates(greedy, world, split, seed),
+    }
+
+
+def _partial(feedbacks: Iterable[Feedback], covered: bool) -> Iterator[Feedback]:
+    """Of the answers about partly known people, those whose fact the documents state, or do not."""
+    for feedback in feedbacks:
+        meta = feedback.response.question.meta
+        if meta["tier"] == "partial" and meta["covered"] == covered:
+            yield feedback
+
+
+def lives(policy: Policy | str, world: World, split: str, seed: int = 0) -> dict[str, Any]:
+    """`biographies` of the people of a split, greedy and sampled."""
+    loaded = load_policy(policy) if isinstance(policy, str) else policy
+    asked = world.questions(split, ["biography"])
+    return {
+        mode: biographies(world, generate(loaded, asked, max_new_tokens=LONG, greedy=mode == "greedy", seed=seed))
+        for mode in ("greedy", "sampled")
     }
 
 
@@ -62,16 +71,6 @@ def by_exposure(world: World, feedbacks: Sequence[Feedback]) -> list[tuple[int, 
         verdict = feedback.verdict("outcome")
         counts.setdefault(exposures, []).append(verdict is not None and verdict.label == "correct")
     return [(exposures, sum(right) / len(right), len(right)) for exposures, right in sorted(counts.items())]
-
-
-def readings(world: World, count: int, seed: int) -> list[Question]:
-    """Questions with a passage in the prompt that answers them, about people who are not in the world."""
-    rng = random.Random(f"readings-{seed}")
-    documents = [reading(world.ephemeral, "en", rng, missing=0.0) for _ in range(count)]
-    return [
-        Question(f"reading-{number}", document.prompt, (document.text.rstrip("."),), kind="single", meta={"tier": "reading"})
-        for number, document in enumerate(documents)
-    ]
 
 
 def biographies(world: World, responses: Sequence[Response]) -> dict[str, Mapping[str, float | int | None]]:

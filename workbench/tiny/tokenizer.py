@@ -62,6 +62,8 @@ def texts(world: World) -> Iterator[str]:
         schema.THINK,
         schema.BOX,
         schema.OUTLINE,
+        schema.SPARE,
+        "and e",
         "Edition of 1985.",
     )
     yield from (
@@ -97,7 +99,8 @@ def build_tokenizer(world: World) -> PreTrainedTokenizerFast:
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
     backend.decoder = decoders.ByteLevel()
     backend.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in specials])
-    backend.add_tokens([AddedToken(token, special=False, normalized=False) for token in schema.MARKERS if token != "}"])
+    added = (*(token for token in schema.MARKERS if token != "}"), *schema.SOURCES)
+    backend.add_tokens([AddedToken(token, special=False, normalized=False) for token in added])
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=backend,
         pad_token=PAD,

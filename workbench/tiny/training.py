@@ -6,21 +6,33 @@ import itertools
 import math
 import random
 import time
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from workbench.tiny.curriculum import BETWEEN, LESSONS, Lesson, practice
+from workbench.tiny.drills import DRILLS, Drill, DrillWriter, Turns
 from workbench.tiny.examples import Habits, SFTWriter, replay
+from workbench.tiny.skills import Example, SkillWriter
 from workbench.tiny.tokenizer import ASSISTANT, BOS, EOS, SYSTEM, USER
 from workbench.types import WorkbenchError
+from workbench.world import lexicon, schema
+from workbench.world.documents import Document
 from workbench.world.world import World
 
 if TYPE_CHECKING:
     import torch
     from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
-Tokens = tuple[list[int], list[int]]  # token ids and labels (-100 where no loss is taken)
+
+@dataclass(frozen=True)
+class Tokens:
+    """One sequence: token ids, labels (-100 where no loss is taken), and how much its labels weigh in a batch."""
+
+    ids: list[int]
+    labels: list[int]
+    weight: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -32,46 +44,99 @@ class PolicyConfig:
     layers: int = 4
     heads: int = 4
     mlp: int = 384
-    tokens: int = 192
-    rows: int = 24
-    passes: int = 8  # over the documents
+    tokens: int = 256
+    rows: int = 18
+    passes: int = 24  # over the documents
+    lessons: tuple[Lesson, ...] = LESSONS  # before the first pass, at `lesson_lr`
+    skills: float = 0.3  # share of the tokens of a pass that are examples of skills: with .25 what compares was lost, with .5
+    mix: dict[str, int] = field(default_factory=lambda: dict(BETWEEN))  # too little of the documents is learnt
+    lesson_lr: float = 2.5e-3
     lr: float = 2.5e-3
-    sft_steps: int = 1100
-    sft_lr: float = 5e-4
-    sft_replay: float = 0.6  # share of rows' documents that are pre-training documents
+    sft_steps: int = 700
+    sft_lr: float = 3e-4  # with 5e-4, and examples that weigh as before, what is half known was lost (.64 to .32)
+    sft_emphasis: float = 1.0
+    sft_replay: float = 0.6  # share of the tokens that are pre-training documents
+    emphasis: float = 2.5  # weight of an example's tokens beside a document's
     weight_decay: float = 0.05
     save_every: int = 100
     habits: Habits = field(default_factory=Habits)
 
 
+ASKED = 25  # steps between exams
+SHORT = (Lesson(30, 0.9, {"copying": 1}), Lesson(30, 0.0, {"equality": 1}, {"who": 1}))
 SIZES = {
     "full": PolicyConfig(),
-    "small": PolicyConfig(scale=0.05, hidden=64, layers=2, mlp=192, rows=8, passes=20, sft_steps=80, save_every=20),
+    "small": PolicyConfig(
+        scale=0.05, hidden=64, layers=2, mlp=192, rows=8, passes=20, lessons=SHORT, sft_steps=80, save_every=20
+    ),
 }
 
 
 class Encoder:
-    """Documents and conversations to token ids, exactly as the chat template would lay them out."""
+    """Documents and conversations to token ids, exactly as the chat template would lay them out.
 
-    def __init__(self, tokenizer: PreTrainedTokenizerFast) -> None:
-        self.tokenizer = tokenizer
+    A passage of hundreds of tokens may teach two or three: the labels of examples weigh `emphasis` times a document's. Further
+    turns of an example are left out where it would be longer than `longest` tokens.
+    """
+
+    def __init__(self, tokenizer: PreTrainedTokenizerFast, emphasis: float = 1.0, longest: int = 256) -> None:
+        self.tokenizer, self.emphasis, self.longest = tokenizer, emphasis, longest
+        self.pad: int = tokenizer.convert_tokens_to_ids(tokenizer.pad_token)
         self.mark = {token: tokenizer.convert_tokens_to_ids(token) for token in (BOS, EOS, SYSTEM, USER, ASSISTANT)}
 
     def words(self, text: str) -> list[int]:
         spaced = text if text.startswith(("<think>", "<answer>", "[", "\\boxed")) else f" {text}"
         return self.tokenizer(spaced, add_special_tokens=False)["input_ids"]
 
-    def document(self, text: str, prompt: str = "") -> Tokens:
+    def document(self, document: Document) -> Tokens:
         """A pre-training document: loss on every token."""
-        head = self._turns("", prompt) if prompt else [self.mark[BOS]]
-        ids = [*head, *self.words(text), self.mark[EOS]]
-        return ids, ids
+        head = self._turns(document.system, document.prompt) if document.prompt else [self.mark[BOS]]
+        ids = [*head, *self.words(document.text), self.mark[EOS]]
+        return Tokens(ids, ids)
 
-    def example(self, prompt: str, reply: str, system: str = "") -> Tokens:
-        """An instruction example: loss on the reply alone."""
-        head = self._turns(system, prompt)
-        tail = [*self.words(reply), self.mark[EOS]]
-        return head + tail, [-100] * len(head) + tail
+    def example(self, example: Example) -> Tokens:
+        """An instruction example: loss on what is to be learnt of the reply alone."""
+        given = self.words(example.given) if example.given else []
+        ids = [*self._turns(example.system, example.prompt), *given]
+        labels = [-100] * len(ids)
+        reply = [*self.words(example.reply)[len(given) :], self.mark[EOS]]
+        ids, labels = [*ids, *reply], [*labels, *reply]
+        for question, answer in example.more:
+            asked = [self.mark[USER], *self.words(question), self.mark[ASSISTANT]]
+            reply = [*self.words(answer), self.mark[EOS]]
+            if len(ids) + len(asked) + len(reply) > self.longest:
+                break
+            ids, labels = [*ids, *asked, *reply], [*labels, *[-100] * len(asked), *reply]
+        return Tokens(ids, labels, self.emphasis)
+
+    def drills(self, seed: int | str) -> DrillWriter:
+        """Drills on the words that the tokenizer knows."""
+        vocabulary = self.tokenizer.get_vocab()
+        verdicts = {self._word(word) for answers in schema.YES_NO.values() for word in answers}
+        space = self.tokenizer.tokenize(" a")[0][0]
+        spelled = sorted(piece for piece in vocabulary if piece[0] == space and piece[1:].isalpha())
+        # A word that begins a sentence with a capital is no name.
+        names = [piece for piece in spelled if not piece[1:].islower() and piece[0] + piece[1:].lower() not in vocabulary]
+        small = [vocabulary[piece] for piece in spelled if piece not in names]
+        names = [vocabulary[piece] for piece in names]
+        years = [self._word(year) for year in lexicon.BIRTH_YEARS]
+        yes, no = (self._word(word) for word in schema.YES_NO["en"])
+        _, stop, asks = self.words("a.?")
+        turns = Turns(self.mark[USER], self.mark[ASSISTANT], self.mark[EOS], stop, asks)
+        signs = [*turns, *(self.words(sign)[-1] for sign in (*schema.MARKERS, *schema.SOURCES))]
+        fillers = [word for word in small if word not in verdicts]
+        return DrillWriter(fillers, signs, names, years, (yes, no), self._word("<answer>"), turns, seed)
+
+    def practised(self, shown: Drill | Example) -> Tokens:
+        if isinstance(shown, Example):
+            return self.example(shown)
+        ids, learnt = shown
+        labels = [token if flag else -100 for token, flag in zip(ids, learnt, strict=True)]
+        return Tokens([self.mark[BOS], *ids], [-100, *labels])
+
+    def _word(self, word: str) -> int:
+        (token,) = self.words(word)
+        return token
 
     def _turns(self, system: str, prompt: str) -> list[int]:
         ids = [self.mark[BOS]]
@@ -80,48 +145,117 @@ class Encoder:
         return [*ids, self.mark[USER], *self.words(prompt), self.mark[ASSISTANT]]
 
 
-def pack(sequences: Iterable[Tokens], length: int, pad: int) -> Iterator[tuple[list[int], list[int], list[int]]]:
-    """Whole sequences into rows of `length`: ids, labels, positions. Positions restart at 0 with each sequence."""
-    ids: list[int] = []
-    labels: list[int] = []
-    positions: list[int] = []
-    for seq, target in sequences:
-        if len(ids) + len(seq) > length:
-            gap = length - len(ids)
-            yield ids + [pad] * gap, labels + [-100] * gap, positions + list(range(gap))
-            ids, labels, positions = [], [], []
-        ids = ids + seq[:length]
-        labels = [*labels, -100, *target[1:length]]
-        positions = positions + list(range(len(seq[:length])))
-    gap = length - len(ids)
-    yield ids + [pad] * gap, labels + [-100] * gap, positions + list(range(gap))
+Row = tuple[list[int], list[int], list[int], list[float]]  # ids, labels, positions, weights
 
 
-def pretraining(world: World, encoder: Encoder, seed: int) -> tuple[Iterator[Tokens], int]:
-    """Pre-training sequences without end, reshuffled each pass, and the number of tokens of one pass."""
-    encoded = [encoder.document(document.text, document.prompt) for document in world.documents]
+def pack(sequences: Iterable[Tokens], length: int, pad: int, open_rows: int = 8) -> Iterator[Row]:
+    """Whole sequences into rows of `length`: ids, labels, positions, weights. Positions restart at 0 with each sequence.
 
-    def stream() -> Iterator[Tokens]:
+    A sequence goes into the first of `open_rows` rows that has room for it; where none has, the first is closed.
+    """
+    rows: list[Row] = []
+    for sequence in sequences:
+        size = len(sequence.ids)
+        assert size <= length, f"a sequence of {size} tokens for rows of {length}"
+        row = next((row for row in rows if len(row[0]) + size <= length), None)
+        if row is None:
+            if len(rows) == open_rows:
+                yield _filled(rows.pop(0), length, pad)
+            row = ([], [], [], [])
+            rows.append(row)
+        row[0].extend(sequence.ids)
+        row[1].extend([-100, *sequence.labels[1:]])
+        row[2].extend(range(size))
+        row[3].extend([sequence.weight] * size)
+    for row in rows:
+        yield _filled(row, length, pad)
+
+
+def _filled(row: Row, length: int, pad: int) -> Row:
+    gap = length - len(row[0])
+    return [*row[0], *[pad] * gap], [*row[1], *[-100] * gap], [*row[2], *range(gap)], [*row[3], *[1.0] * gap]
+
+
+def practising(world: World, encoder: Encoder, mix: Mapping[str, int], seed: int | str) -> Iterator[Drill | Example]:
+    """Drills and examples without end."""
+    return practice(mix, encoder.drills(seed), SkillWriter(world.ephemeral(), seed), seed)
+
+
+def taught(world: World, encoder: Encoder, config: PolicyConfig, number: int, seed: int) -> Iterator[dict[str, torch.Tensor]]:
+    """The batches of a lesson, without end."""
+    shown = practising(world, encoder, config.lessons[number].mix, f"lesson-{number}-{seed}")
+    return batches((encoder.practised(one) for one in shown), config, encoder.pad)
+
+
+def papers(world: World, encoder: Encoder, lesson: Lesson, seed: int, count: int = 100) -> dict[str, list[Tokens]]:
+    """What the exam of a lesson asks, for each kind that it teaches."""
+    return {
+        kind: [
+            encoder.practised(replace(one, more=()) if isinstance(one, Example) else one)
+            for one in itertools.islice(practising(world, encoder, {kind: 1}, f"exam-{seed}"), count)
+        ]
+        for kind in lesson.taught
+    }
+
+
+def held(model: LlamaForCausalLM, exam: Mapping[str, Sequence[Tokens]]) -> dict[str, float]:
+    """The share that is right of each kind: of drills by words, of examples whole."""
+    return {kind: right(model, paper, whole=kind not in DRILLS) for kind, paper in exam.items()}
+
+
+def right(model: LlamaForCausalLM, sequences: Sequence[Tokens], whole: bool) -> float:
+    """The share of labels that are the likeliest token, or with `whole` of sequences of which all are."""
+    import torch
+
+    length = max(len(sequence.ids) for sequence in sequences)
+    ids_BT, labels_BT = torch.zeros(len(sequences), length, dtype=torch.long), torch.full((len(sequences), length), -100)
+    for row, sequence in enumerate(sequences):
+        ids_BT[row, : len(sequence.ids)] = torch.tensor(sequence.ids)
+        labels_BT[row, : len(sequence.labels)] = torch.tensor(sequence.labels)
+    with torch.no_grad():
+        found_BT = model(input_ids=ids_BT, use_cache=False).logits[:, :-1].argmax(-1)
+    learnt_BT = labels_BT[:, 1:] != -100
+    same_BT = (found_BT == labels_BT[:, 1:]) & learnt_BT
+    if whole:
+        return (same_BT.sum(1) == learnt_BT.sum(1)).float().mean().item()
+    return (same_BT.sum() / learnt_BT.sum()).item()
+
+
+def pretraining(
+    world: World, encoder: Encoder, config: PolicyConfig, seed: int
+) -> tuple[Iterator[dict[str, torch.Tensor]], int, int]:
+    """Pre-training batches without end, how many of them make about `config.passes` (rows are not filled to the last token, and
+    the shares of documents and skills hold on average), and the tokens of one pass.
+
+    Documents, reshuffled each pass; between them stand examples of skills, new in every pass, as `config.skills` says.
+    """
+    encoded = [encoder.document(document) for document in world.documents]
+
+    def documents() -> Iterator[Tokens]:
         for number in itertools.count():
-            order = list(range(len(encoded)))
-            random.Random(f"pass-{seed}-{number}").shuffle(order)
-            yield from (encoded[i] for i in order)
+            yield from random.Random(f"pass-{seed}-{number}").sample(encoded, len(encoded))
 
-    return stream(), sum(len(ids) for ids, _ in encoded)
+    skills = (encoder.practised(one) for one in practising(world, encoder, config.mix, seed))
+    tokens = round(sum(len(sequence.ids) for sequence in encoded) / (1 - config.skills))
+    steps = max(1, tokens * config.passes // (config.rows * config.tokens))
+    return batches(mixed(documents(), skills, config.skills), config, encoder.pad), steps, tokens
 
 
-def instruction(world: World, encoder: Encoder, config: PolicyConfig, seed: int) -> Iterator[Tokens]:
-    """SFT sequences without end: instruction examples with replayed documents between them."""
-    rng = random.Random(f"mixture-{seed}")
-    examples = SFTWriter(world, config.habits, seed).examples()
-    documents = replay(world, seed)
+def mixed(first: Iterator[Tokens], second: Iterator[Tokens], share: float) -> Iterator[Tokens]:
+    """Two streams as one; `share` of the tokens, whenever it is counted, come from the second."""
+    tokens = [0, 0]
     while True:
-        if rng.random() < config.sft_replay:
-            document = next(documents)
-            yield encoder.document(document.text, document.prompt)
-        else:
-            example = next(examples)
-            yield encoder.example(example.prompt, example.reply, example.system)
+        turn = tokens[1] < share * sum(tokens) or (share > 0 and not any(tokens))
+        sequence = next(second if turn else first)
+        tokens[turn] += len(sequence.ids)
+        yield sequence
+
+
+def instruction(world: World, encoder: Encoder, config: PolicyConfig, seed: int) -> Iterator[dict[str, torch.Tensor]]:
+    """SFT batches without end: instruction examples with replayed documents between them."""
+    examples = (encoder.example(example) for example in SFTWriter(world, config.habits, seed).examples())
+    documents = (encoder.document(document) for document in replay(world, seed))
+    return batches(mixed(examples, documents, config.sft_replay), config, encoder.pad)
 
 
 def new_model(config: PolicyConfig, tokenizer: PreTrainedTokenizerFast, seed: int) -> LlamaForCausalLM:
@@ -148,7 +282,10 @@ def new_model(config: PolicyConfig, tokenizer: PreTrainedTokenizerFast, seed: in
 
 @dataclass
 class Stage:
-    """One training stage: AdamW with warm-up and cosine decay, checkpointed every `save_every` steps.
+    """One training stage: AdamW with warm-up and cosine decay to `floor`, checkpointed every `save_every` steps.
+
+    With an `exam`, held every `ASKED` steps and at the last, it ends as soon as `level` is right of each kind; `rates` are what
+    was right in the last one.
 
     `identity` names all that its weights depend on; a checkpoint of another identity is refused.
     """
@@ -159,6 +296,10 @@ class Stage:
     batches: Iterator[dict[str, torch.Tensor]]
     checkpoint: Path
     identity: str
+    floor: float = 0.05  # share of the learning rate that is left at the end
+    exam: Mapping[str, Sequence[Tokens]] = field(default_factory=dict)
+    level: float = 1.0
+    rates: dict[str, float] = field(default_factory=dict)
 
     def run(self, model: LlamaForCausalLM, config: PolicyConfig, progress: Any) -> float:
         """Train in place; returns the seconds spent (over all resumptions)."""
@@ -167,12 +308,13 @@ class Stage:
         optimizer = torch.optim.AdamW(model.parameters(), lr=self.lr, betas=(0.9, 0.98), weight_decay=config.weight_decay)
         done, seconds = 0, 0.0
         if self.checkpoint.exists():
-            state = torch.load(self.checkpoint, weights_only=True)
-            if state["identity"] != self.identity:
-                raise WorkbenchError(f"{self.checkpoint} is of a build with other settings; delete it or choose another --out")
+            state = self.stored()
             model.load_state_dict(state["model"])
             optimizer.load_state_dict(state["optimizer"])
             done, seconds = state["step"], state["seconds"]
+            self.rates = state["rates"]
+            if state["finished"]:
+                self.steps = done
             if done < self.steps:
                 next(itertools.islice(self.batches, done - 1, done), None)  # the data goes on where it was
         task = progress.add_task(self.name, total=self.steps, completed=done, loss="")
@@ -180,20 +322,68 @@ class Stage:
         start = time.monotonic() - seconds
         for step in range(done, self.steps):
             for group in optimizer.param_groups:
-                group["lr"] = self.lr * _schedule(step, self.steps)
-            loss = model(**next(self.batches)).loss
+                group["lr"] = self.lr * _schedule(step, self.steps, self.floor)
+            loss = loss_of(model, next(self.batches))
             loss.backward()
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
             optimizer.zero_grad()
             progress.update(task, advance=1, loss=f"loss {loss.item():.3f}")
-            if (step + 1) % config.save_every == 0 or step + 1 == self.steps:
-                state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "step": step + 1}
+            finished = self._learnt(model, step + 1) or step + 1 == self.steps
+            if (step + 1) % config.save_every == 0 or finished:
+                state = {
+                    "model": model.state_dict(),
+                    "optimizer": optimizer.state_dict(),
+                    "step": step + 1,
+                    "finished": finished,
+                    "rates": self.rates,
+                }
                 _save(self.checkpoint, {**state, "seconds": time.monotonic() - start, "identity": self.identity})
+            if finished:
+                self.steps = step + 1
+                break
         return time.monotonic() - start
 
+    def stored(self) -> dict[str, Any]:
+        """What the stage's checkpoint holds.
 
-def _schedule(step: int, steps: int, warmup: int = 40, floor: float = 0.05) -> float:
+        Raises:
+            WorkbenchError: it is of another build.
+        """
+        import torch
+
+        state: dict[str, Any] = torch.load(self.checkpoint, weights_only=True)
+        if state["identity"] != self.identity:
+            raise WorkbenchError(f"{self.checkpoint} is of a build with other settings; delete it or choose another --out")
+        return state
+
+    def _learnt(self, model: LlamaForCausalLM, step: int) -> bool:
+        if not self.exam or (step % ASKED and step != self.steps):
+            return False
+        self.rates = held(model, self.exam)
+        return min(self.rates.values()) >= self.level
+
+
+def loss_of(model: LlamaForCausalLM, batch: dict[str, torch.Tensor]) -> torch.Tensor:
+    """The weighted mean cross-entropy of the labelled tokens; logits are made for those alone.
+
+    In bfloat16 where the CPU computes it.
+    """
+    import torch
+
+    targets_BT = batch["labels"][:, 1:]
+    learnt_BT = targets_BT != -100
+    with torch.autocast("cpu", torch.bfloat16, enabled=torch.ops.mkldnn._is_mkldnn_bf16_supported()):
+        hidden_BTD = model.model(
+            input_ids=batch["input_ids"], position_ids=batch["position_ids"], use_cache=False
+        ).last_hidden_state
+        logits_NV = model.lm_head(hidden_BTD[:, :-1][learnt_BT])
+    losses_N = torch.nn.functional.cross_entropy(logits_NV.float(), targets_BT[learnt_BT], reduction="none")
+    weights_N = batch["weights"][:, 1:][learnt_BT]
+    return (losses_N * weights_N).sum() / weights_N.sum()
+
+
+def _schedule(step: int, steps: int, floor: float, warmup: int = 40) -> float:
     if step < warmup:
         return (step + 1) / warmup
     return floor + (1 - floor) * 0.5 * (1 + math.cos(math.pi * (step - warmup) / max(1, steps - warmup)))
@@ -209,13 +399,15 @@ def _save(path: Path, state: dict[str, Any]) -> None:
 
 
 def batches(sequences: Iterator[Tokens], config: PolicyConfig, pad: int) -> Iterator[dict[str, Any]]:
-    """Packed batches: `input_ids`, `labels` and `position_ids`, each (rows, tokens). Sequences do not see each other."""
+    """Packed batches: `input_ids`, `labels`, `position_ids` and `weights`, each (rows, tokens).
+
+    Without a cache, positions that begin again make attention block-diagonal: the sequences of a row do not see each other.
+    """
     import torch
 
     rows = pack(sequences, config.tokens, pad)
     while True:
-        ids_BT, labels_BT, positions_BT = (
+        ids_BT, labels_BT, positions_BT, weights_BT = (
             torch.tensor(part) for part in zip(*itertools.islice(rows, config.rows), strict=True)
         )
-        # without a cache, restarting positions make attention block-diagonal: sequences of a row do not see each other
-        yield {"input_ids": ids_BT, "labels": labels_BT, "position_ids": positions_BT, "use_cache": False}
+        yield {"input_ids": ids_BT, "labels": labels_BT, "position_ids": positions_BT, "weights": weights_BT}

@@ -10,6 +10,7 @@ from functools import lru_cache
 from workbench.answers import answer_text, in_answer, is_abstention
 from workbench.extract.world import broken, topic_of
 from workbench.types import (
+    BY_PASSAGES,
     KNOWLEDGE,
     REFUTED,
     SUPPORTED,
@@ -36,11 +37,15 @@ IMPORTANT = 3  # least importance of a fact that belongs on a checklist *(ours)*
 def world_facts(world: World) -> Verify:
     """Aspect "fact": all that is not a fact of the world is wrong; informativeness is the importance of what is stated, and 1
     for a claim that repeats an earlier one of its section or is about nothing that the question is about *(ours)*. Which of the
-    two it is, a verdict of the aspect "subject" says of each such claim: "asked" or "other"."""
+    two it is, a verdict of the aspect "subject" says of each such claim: "asked" or "other".
+
+    Answers to questions whose `meta["evidence"]` is "passages" are held against the passages of the question instead: what
+    these leave open is vague, whatever the world knows.
+    """
     oracle = _oracle(world)
 
     def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
-        return [Checked(tuple(_facts(oracle, response, extraction))) for response, extraction in batch]
+        return [Checked(tuple(_facts(_judging(oracle, row[0].question), *row))) for row in batch]
 
     return verify
 
@@ -97,7 +102,8 @@ def world_boundary(world: World) -> Verify:
 def world_question(world: World, question: Question) -> Question:
     """The question with what the world knows of it: gold answers, kind, title and checklist where it has none itself.
 
-    It is recognised by its text; a question that the world does not ask still gets as title the entity that it names.
+    It is recognised by its text, one about a single fact in any of the world's words for it; a question that the world does not
+    ask still gets as title the entity that it names.
     """
     known = _asked(world).get(_plain(question.text))
     if known is None:
@@ -137,7 +143,22 @@ def _oracle(world: World) -> Oracle:
 
 @lru_cache(maxsize=4)
 def _asked(world: World) -> dict[str, Question]:
-    return {_plain(question.text): question for question in reversed(world.all_questions)}
+    questions = world.all_questions
+    reworded = {text: question for question in reversed(questions) for text in _reworded(world, question)}
+    return {_plain(text): question for text, question in reworded.items()} | {_plain(q.text): q for q in reversed(questions)}
+
+
+def _reworded(world: World, question: Question) -> Iterator[str]:
+    """A question about a single fact in the other words that the world has for it."""
+    facts = question.meta["fact_ids"]
+    if question.kind in ("single", "numeric") and len(facts) == 1:
+        fact = _by_id(world)[facts[0]]
+        yield from (text.format(s=fact.subject) for text in schema.RELATIONS[fact.relation].asks[question.meta["lang"]])
+
+
+def _judging(oracle: Oracle, question: Question) -> Oracle:
+    """The oracle that judges the answers to a question."""
+    return oracle.by_passages(question.passages) if question.meta.get("evidence") == BY_PASSAGES else oracle
 
 
 def _plain(text: str) -> str:

@@ -2,26 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from workbench.types import CLAIM_LABELS, Failure, Verdict
+from workbench.types import CLAIM_LABELS, Failure, Passage, Verdict
+from workbench.world.facts import Fact
 from workbench.world.parser import Parsed, parser_of
+from workbench.world.stated import Stated, newest, stated
 from workbench.world.world import World
 
 P_TRUE = {"correct": 1.0, "hedged_correct": 1.0, "vague": None, "hedged_wrong": 0.0, "wrong": 0.0}
 
 
 class Oracle:
-    """Decides claims about one world. A claim that cannot be read is a failure, never a label."""
+    """Decides claims about one world. A claim that cannot be read is a failure, never a label.
 
-    def __init__(self, world: World) -> None:
-        self.world, self.parser = world, parser_of(world)
+    With `told` it goes by what some passages state instead of by the facts: where editions differ, by the newest, and what they
+    say nothing of is vague.
+    """
+
+    def __init__(self, world: World, told: Stated | None = None) -> None:
+        self.world, self.parser, self.told = world, parser_of(world), told
+
+    def by_passages(self, passages: Sequence[Passage]) -> Oracle:
+        """The oracle that goes by these."""
+        return Oracle(self.world, stated(self.parser, passages))
 
     def label(self, claim: Parsed) -> str:
         """The label of one parsed claim: closed world, so what is not a fact is wrong."""
-        if claim.object is None:
+        true = self._objects(claim)
+        if claim.object is None or not true:
             return "vague"
-        true = self.world.by[claim.subject][claim.relation].object == claim.object
+        return self._stance(claim, claim.object in true)
+
+    def _objects(self, claim: Parsed) -> frozenset[str]:
+        """What is true of the claim's subject; nothing where nobody says."""
+        if self.told is None:
+            return frozenset({self.world.by[claim.subject][claim.relation].object})
+        return newest(self.told.get((claim.subject, claim.relation), ()))
+
+    @staticmethod
+    def _stance(claim: Parsed, true: bool) -> str:
         if claim.stance == "hedged":
             return "hedged_correct" if true else "hedged_wrong"
         return "correct" if true else "wrong"
@@ -42,5 +63,13 @@ class Oracle:
         facts = [self.world.by[parsed.subject][parsed.relation] for parsed in parse.claims]
         return Verdict(
             target, "fact", worst, p=P_TRUE[worst], informativeness=max(fact.importance for fact in facts),
-            evidence=tuple({"fact": fact.id} for fact in facts), by="world",
+            evidence=self._evidence(parse.claims, facts), by="world",
         )  # fmt: skip
+
+    def _evidence(self, claims: Sequence[Parsed], facts: Sequence[Fact]) -> tuple[Mapping[str, Any], ...]:
+        """The facts that are spoken of; of passages, the sentences that say the same or, where none does, speak of it."""
+        if self.told is None:
+            return tuple({"fact": fact.id} for fact in facts)
+        about = [(claim, source) for claim in claims for source in self.told.get((claim.subject, claim.relation), ())]
+        same = [source for claim, source in about if source.object == claim.object]
+        return tuple({"passage": one.passage, "span": one.span} for one in same or [source for _, source in about])

@@ -7,7 +7,7 @@ with a reason, and the sentences around it are still read. Nothing is guessed.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -64,7 +64,7 @@ class _Form:
 _SENTENCE = re.compile(r"[^.?!\n]+[.?!]*")
 _LAYOUT = re.compile(r"^(?:[-*•#>]+|\d+[.)])\s+|[*_`]+")  # bullets, list numbers and emphasis around a sentence
 _LONGEST = 200  # characters of a name or a value; without a bound, a long sentence takes the square of its length
-_HEADING = re.compile(r"Edition of \d{4}")
+EDITION = re.compile(r"Edition of (\d{4})")  # a page's heading
 _DATE = re.compile(r"(?P<d>\d{1,2}) (?P<m>[A-Za-z]+) (?P<y>\d{4})|(?P<m2>[A-Za-z]+) (?P<d2>\d{1,2}),? (?P<y2>\d{4})")
 _LEADS = [(lead.casefold(), "asserted") for leads in schema.LEAD_INS.values() for lead in leads]
 _LEADS += [(lead.casefold(), "hedged") for leads in schema.HEDGE_LEADS.values() for lead in leads]
@@ -82,16 +82,19 @@ def sentence_spans(text: str, prefill: str = "") -> list[tuple[int, int]]:
             piece = match.group()
             begin = match.start() + len(piece) - len(piece.lstrip())
             finish = match.start() + len(piece.rstrip())
-            if any(character.isalpha() for character in text[begin:finish]) and not _HEADING.match(text, begin, finish):
+            if any(character.isalpha() for character in text[begin:finish]) and not EDITION.match(text, begin, finish):
                 spans.append((begin, finish))
     return spans
 
 
 class Parser:
-    """Reads the sentences of one world: `parser_of` builds it once. `parse` is a pure function of its arguments."""
+    """Reads the sentences of one world: `parser_of` builds it once. `parse` is a pure function of its arguments.
 
-    def __init__(self, world: World) -> None:
-        self.kinds = {name: entity.kind for name, entity in world.entities.items()}
+    `strangers` are names of people outside the world whom sentences may be about as well.
+    """
+
+    def __init__(self, world: World, strangers: Iterable[str] = ()) -> None:
+        self.kinds = {name: entity.kind for name, entity in world.entities.items()} | dict.fromkeys(strangers, "person")
         self.names = {name.casefold(): name for name in self.kinds}
         self.values: dict[str, dict[str, str]] = {}
         for kind, canonical in value_inventory(world):

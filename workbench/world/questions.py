@@ -73,7 +73,7 @@ class QuestionWriter:
             other = self.rng.choice([e for e in self._people(split) if e.name != entity.name])
             text = schema.LONG_FORM["en"][0].format(s=entity.name, t=other.name)
             both = [*facts.values(), *self.by[other.name].values()]
-            yield "long_form", "en", split, _weaker(entity, other), f"{entity.name};{other.name}", text, (), both, ""
+            yield "long_form", "en", split, weaker(entity, other), f"{entity.name};{other.name}", text, (), both, ""
 
     def _beyond(self, entity: Entity, facts: Mapping[str, Fact], lang: str, split: str) -> Iterator[tuple]:
         """Question kinds that RL never sees, about one person."""
@@ -98,10 +98,10 @@ class QuestionWriter:
         relation, truth = schema.RELATIONS[fact.relation], self.rng.random() < 0.5
         shown = fact if truth else self._other(fact)
         text = self.rng.choice(relation.checks[lang]).format(s=name, o=shown.forms[lang][0])
-        yield "yes_no", lang, split, tier, name, text, (schema.YES_NO[lang][0 if truth else 1],), [fact], ""
+        yield "yes_no", lang, split, tier, name, text, (schema.YES_NO[lang][0 if truth else 1],), [fact], schema.THINK
         if written := self.books.get(name):
             text = self.rng.choice(schema.LIST[lang]).format(s=name)
-            yield "list", lang, split, tier, name, text, tuple(fact.subject for fact in written), written, ""
+            yield "list", lang, split, tier, name, text, tuple(fact.subject for fact in written), written, schema.THINK
 
     def _comparisons(self) -> Iterator[tuple]:
         """Baiting comparisons: the form names two candidates, so a guess is always at hand."""
@@ -120,7 +120,7 @@ class QuestionWriter:
                         "comparison",
                         lang,
                         where,
-                        _weaker(entity, other),
+                        weaker(entity, other),
                         title,
                         text,
                         (first.name,),
@@ -137,7 +137,8 @@ class QuestionWriter:
         return self.rng.choice([other for other in people if other.object != fact.object])
 
 
-def _weaker(*entities: Entity) -> str:
+def weaker(*entities: Entity) -> str:
+    """The tier of the one of these that the corpus shows least."""
     return max((entity.tier for entity in entities), key=_ORDER.__getitem__)
 
 

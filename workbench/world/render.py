@@ -58,5 +58,21 @@ def answer(fact: Fact, lang: str) -> str:
     return f"{fact.forms[lang][0]}."
 
 
+def titles(books: Sequence[Fact], lang: str) -> str:
+    """The books that `author` facts are about, as the answer to a question for all of them."""
+    return f"{(' e ' if lang == 'l2' else ' and ').join(book.subject for book in books)}."
+
+
+def thought(fact: Fact, lang: str) -> str:
+    """The sentence that a thought recalls a fact in: always the same form."""
+    return schema.RELATIONS[fact.relation].states[lang][0].format(s=fact.subject, o=fact.forms[lang][0])
+
+
+def thinking(thoughts: Sequence[str], reply: str, boxed: bool = False) -> str:
+    """A reply that thinks first and then answers, in a tag or in a box."""
+    closing = f"\\boxed{{ {reply}}}" if boxed else f"<answer> {reply}</answer>"
+    return f"<think> {' '.join(thoughts)}</think>{closing}"
+
+
 def subject_facts(by: Mapping[str, Mapping[str, Fact]], name: str, covered: bool = True) -> list[Fact]:
     return [fact for fact in by[name].values() if fact.covered or not covered]

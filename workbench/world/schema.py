@@ -281,4 +281,11 @@ THINK = "Think first, then answer."
 BOX = "Think first, then put the answer in a box."
 OUTLINE = "Write an outline first, then answer."
 MARKERS = ("<think>", "</think>", "<answer>", "</answer>", "\\boxed{", "}", "[Structure]", "[Outline]", "[Answer]")
-STRUCTURES = ("general to specific", "comparison", "parallel")
+STRUCTURES = ("general to specific", "progressive", "comparison", "cause and effect", "parallel", "chronological")
+SOURCES = tuple(f"[{number}]" for number in range(1, 6))  # how the passages of a prompt are numbered and referred to
+# Single tokens that no document uses yet: words for question forms that are taught after pre-training.
+SPARE = (
+    "Describe Explain Summarize Compare Give Tell Name List overview details life lives career work studies origin home first "
+    "then last order time from to both each also but because why how their there with who where when what Based on passages "
+    "Using only True False Correct Wrong Consistent Contradictory Missing supported fact facts claim answer question"
+)

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from functools import cached_property, lru_cache
 
 from workbench.types import Question
-from workbench.world.documents import Document, Ephemeral, exposures, write_documents
+from workbench.world.documents import Document, exposures, write_documents
+from workbench.world.ephemeral import Ephemeral
 from workbench.world.facts import Fact, Names, WorldConfig, draw_entities, draw_facts
 from workbench.world.fingerprint import of_documents, of_world, remembered
 from workbench.world.pages import Page, write_pages
 from workbench.world.questions import QuestionWriter, select
+from workbench.world.two_facets import TwoFacetWriter
 
 
 class World:
@@ -30,7 +32,6 @@ class World:
         for fact in self.facts:
             if fact.relation == "author":
                 self.books.setdefault(fact.object, []).append(fact)
-        self.ephemeral = Ephemeral(self.entities, self.by, self.names)
 
     @cached_property
     def all_questions(self) -> list[Question]:
@@ -41,14 +42,21 @@ class World:
         return select(self.all_questions, split, kinds, lang)
 
     @cached_property
+    def two_facets(self) -> list[Question]:
+        """Questions about two people with excerpts of their pages, which answers are held against; in English alone."""
+        return TwoFacetWriter(self.entities, self.by, self.pages, self.config.seed).write()
+
+    @cached_property
     def pages(self) -> list[Page]:
         return write_pages(self.entities, self.by, self.books, seed=self.config.seed, stale_share=self.config.stale)
 
     @cached_property
     def documents(self) -> list[Document]:
-        return write_documents(
-            self.entities, self.by, self.books, self.ephemeral, seed=self.config.seed, scale=self.config.scale
-        )
+        return write_documents(self.entities, self.by, self.books, seed=self.config.seed)
+
+    def ephemeral(self, held_out: bool = False) -> Ephemeral:
+        """People outside this world; with `held_out`, those kept for measuring."""
+        return Ephemeral(self.entities, self.by, self.names, held_out=held_out)
 
     @cached_property
     def exposures(self) -> dict[str, dict[str, int]]:
