@@ -126,15 +126,14 @@ PARTS = {
     "correct": ("outcome", "for a correct, a refusing or a wrong final answer"),
     "fact": ("facts in the thinking", "share of the thinking's claims that the evidence supports"),
 }
-# *(ours)*, for 1M parameters on two CPU cores, and not tuned yet: on the validation split, one seed, wrong answers fall from
-# .67 to .38 and right ones about known people from .68 to .43; from a learning rate of 1e-4 on the policy refuses everything.
+# *(ours)*, for 1M parameters on two CPU cores; chosen on the validation split, see benchmarks/README.md.
 TINY = scaled(
     KnowRL(),
     prompts={"system": THINK},
     cold={"cold_samples": 4, "cold_questions": 200},
     sft={"learning_rate": 2e-4, "batch": 64, "lora_r": 16, "lora_alpha": 32},
     grpo={
-        "steps": 30, "learning_rate": 5e-5, "schedule": "linear", "warmup": 0.0, "prompts_per_step": 16, "group_size": 8,
+        "steps": 40, "learning_rate": 4e-4, "schedule": "linear", "warmup": 0.0, "prompts_per_step": 32, "group_size": 8,
         "beta": 0.0, "max_new_tokens": 40, "lora_r": 16, "lora_alpha": 32, "micro_batch": None, "save_every": 5,
     },
 )  # fmt: skip

@@ -16,7 +16,7 @@ from workbench.config import check_values, home, override, parts, setting
 from workbench.data import check_trainable
 from workbench.grade import SAID, assemble
 from workbench.train.stage import Stage
-from workbench.types import Grade, Question, RewardFn, WorkbenchError
+from workbench.types import TWO_FACETS, Grade, Question, RewardFn, WorkbenchError
 from workbench.world.questions import KINDS
 
 
@@ -87,6 +87,9 @@ class Prompts:
         None, "what the policy is told before each question; empty: nothing; none: what the bench tells it"
     )
 
+    def trained(self) -> list[str]:
+        return _listed(self.kinds)
+
     def evaluated(self) -> list[str]:
         return _listed(self.eval_kinds)
 
@@ -103,7 +106,7 @@ def training_questions(prompts: Prompts, bench: Bench, *, answered: bool = True)
     Raises:
         WorkbenchError: there is none, or one that must not be trained on.
     """
-    kinds, qualifier = _listed(prompts.kinds), " with answers" if answered else ""
+    kinds, qualifier = prompts.trained(), " with answers" if answered else ""
     asked = bench.telling(prompts.system).questions("rl", kinds or None)
     questions = [q for q in asked if q.answers or not answered]
     if missing := set(kinds) - {question.kind for question in questions}:
@@ -119,7 +122,7 @@ def training_questions(prompts: Prompts, bench: Bench, *, answered: bool = True)
 
 def _choice(bench: Bench, split: str, answered: bool) -> str:
     """The kinds that a split has questions of, as a remedy."""
-    questions = (*bench.questions(split), *bench.questions(split, KINDS))
+    questions = (*bench.questions(split), *bench.questions(split, (*KINDS, TWO_FACETS)))
     kinds = sorted({question.kind for question in questions if question.answers or not answered})
     return f"choose among {', '.join(kinds)}" if kinds else "it has none: give others"
 
