@@ -24,7 +24,7 @@ from tests.helpers.tiny_model import make_policy
 from workbench.failures import TooManyFailures
 from workbench.runs.checkpoints import is_complete, mark_complete, rewind
 from workbench.runs.folder import lock, open_run
-from workbench.train.grpo import GRPO, check, make_trainer, train_grpo
+from workbench.train.grpo import GRPO, check, make_adapter, make_trainer, train_grpo
 from workbench.train.record import Record
 from workbench.train.stage import order
 from workbench.train.trl_adapter import TRLAdapter
@@ -93,6 +93,59 @@ def test_unsloth_compiles_where_nobody_else_can_write(tmp_path: Path, monkeypatc
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     one, two = Path(compile_folder()), Path(compile_folder())
     assert one != two and one.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("weight_decay", 0.001, "0.001, not 0.0"),
+        ("epsilon_high", 0.28, "0.28, not 0.2"),
+        ("learning_rate", 1.0, "1.0, not 0.01"),
+    ],
+)
+def test_an_argument_that_the_trainer_changed_in_silence_is_named(
+    policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: float, told: str
+) -> None:
+    import trl
+
+    class Knowing(trl.GRPOConfig):  # as Unsloth's config does
+        def __post_init__(self) -> None:
+            super().__post_init__()
+            setattr(self, name, value)
+
+    monkeypatch.setattr("trl.GRPOConfig", Knowing)
+    with pytest.raises(WorkbenchError, match=rf"changed what it was asked for \({name} is {told}\)"):
+        train_grpo(SMALL, run.QUESTIONS, run.grade, policy, tmp_path, method="m", seed=1)
+
+
+def test_rewards_are_scaled_by_group_whatever_the_config_makes_of_dr_grpo(
+    policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import trl
+
+    from workbench.train.models import load_trainee
+
+    class Knowing(trl.GRPOConfig):
+        def __post_init__(self) -> None:
+            super().__post_init__()
+            self.scale_rewards = "none"
+
+    monkeypatch.setattr("trl.GRPOConfig", Knowing)
+    trainee = load_trainee(policy, lora_r=4, lora_alpha=8, seed=1, unsloth=False)
+    config = replace(SMALL, loss_type="dr_grpo")
+    with Record(tmp_path, "m", run.grade, steps=2, done=0, max_failed=0.9) as record:
+        adapter = make_adapter(config, record, run.QUESTIONS, trainee)
+        assert make_trainer(config, trainee, adapter, tmp_path, seed=1).scale_rewards == "group"
+
+
+def test_unsloth_is_not_asked_for_more_positions_than_the_policy_has(policy: str) -> None:
+    from transformers import AutoConfig
+
+    from workbench.train.models import positions
+
+    has = AutoConfig.from_pretrained(policy).max_position_embeddings
+    assert positions(policy, has + 1) == has
+    assert positions(policy, has - 1) == has - 1
 
 
 def test_trained_policy_differs_from_its_start_and_loads_from_the_run_folder(policy: str, trained: Path) -> None:

@@ -19,7 +19,7 @@ from tests.helpers.credit import all_scored, by_token, interrupting, largest_dif
 from tests.helpers.tiny_model import make_policy
 from workbench.credit.advantages import ESTIMATORS, Rewarded, batch_advantages
 from workbench.store import iter_feedback
-from workbench.train.credit import left_aligned, token_advantages
+from workbench.train.credit import left_aligned, right_aligned, token_advantages
 from workbench.train.grpo import GRPO, check, make_adapter, make_trainer, train_grpo
 from workbench.train.models import load_trainee
 from workbench.train.record import Record
@@ -260,11 +260,26 @@ def test_advantages_are_shifted_as_unsloth_shifts_its_mask() -> None:
     batch = {
         "advantages": torch.tensor([[1.0, 2.0, 0.0], [3.0, 4.0, 5.0]]),
         "prompt_mask": torch.tensor([[0, 0, 1, 1], [0, 1, 1, 1]]),
+        "completion_ids": torch.zeros(2, 3),
+        "max_left_pad": torch.tensor([[3], [3]]),  # that of all that was sampled at once, of which these are a part
     }
     assert left_aligned(batch).tolist() == [[1, 2, 0, 0, 0], [0, 3, 4, 5, 0]]
-    assert left_aligned({**batch, "max_left_pad": 3}).tolist() == [[0, 1, 2, 0, 0, 0], [0, 0, 3, 4, 5, 0]]
+    scored = {**batch, "ref_per_token_logps": torch.zeros(2, 6)}  # among prompts of which one had three tokens of padding
+    assert left_aligned(scored).tolist() == [[0, 1, 2, 0, 0, 0], [0, 0, 3, 4, 5, 0]]
     whole = torch.tensor([1.0, 2.0])
     assert left_aligned({**batch, "advantages": whole}) is whole
+
+
+def test_unsloths_log_probabilities_come_back_by_sampled_token() -> None:
+    import torch
+
+    batch = {
+        "prompt_mask": torch.tensor([[0, 0, 1, 1], [0, 1, 1, 1]]),
+        "completion_ids": torch.zeros(2, 3),
+        "ref_per_token_logps": torch.tensor([[9.0, -1, -2, -3, 9, 9], [9, 9, -4, -5, -6, 9]]),  # of a batch with W = 3
+    }
+    assert right_aligned(batch)["ref_per_token_logps"].tolist() == [[-1, -2, -3], [-4, -5, -6]]
+    assert right_aligned({**batch, "ref_per_token_logps": None})["ref_per_token_logps"] is None
 
 
 @pytest.mark.slow

@@ -103,6 +103,7 @@ def test_a_ratio_of_the_whole_response_by_hand() -> None:
     assert logprobs_BT.grad[1].tolist() == [0.0, 0.0, 0.0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("shift", "clipped"), [(0.02, (0, 4)), (0.3, (3, 12))], ids=["within the clip", "beyond it"])
 def test_the_loss_is_the_papers(shift: float, clipped: tuple[int, int], policy: str, tmp_path: Path) -> None:
     """L = −1/G Σ min(ϱA, clip(ϱ)A) + β_KL · KL − β_H · H, its value and its gradient, from the model's logits; with our bound:

@@ -21,11 +21,17 @@ PATHS = ["plain", "unsloth"]
 
 
 def launch(task: str, path: str, *files: Path) -> None:
+    """Run a task by a path, and see that it was that path; `pytest -rA` shows how much memory it took."""
     if path == "unsloth" and importlib.util.find_spec("unsloth") is None:
         pytest.skip("Unsloth is not installed")
     command = [sys.executable, "-m", "tests.gpu.cuda_run", task, path, *map(str, files)]
-    done = subprocess.run(command, cwd=ROOT, env=os.environ | OFFLINE, capture_output=True, text=True, timeout=540)
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-6000:]
+    log = files[0].parent / f"{task}-{path}.log"  # there to be read when the process hangs, too
+    with log.open("w") as told:
+        done = subprocess.run(command, cwd=ROOT, env=os.environ | OFFLINE, stdout=told, stderr=told, timeout=540)
+    output = log.read_text()
+    assert done.returncode == 0, output[-8000:]
+    assert f"training with {path} LoRA" in output
+    print(*(line for line in output.splitlines() if "GPU memory" in line), sep="\n")
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -40,7 +46,9 @@ def test_truthrl_trains(path: str, tmp_path: Path) -> None:
     launch("train", path, tmp_path)
     rows = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
     assert [row["step"] for row in rows] == [1, 2]
-    assert all(row["failed"] == 0 and row["grad_norm"] > 0 and row["entropy"] != 0 for row in rows)
+    assert all(row["failed"] == 0 and row["grad_norm"] > 0 for row in rows)
+    # Unsloth's loss tells of no entropy, which is not an entropy of 0.
+    assert all(row["entropy"] is None if path == "unsloth" else row["entropy"] > 0 for row in rows)
     assert len((tmp_path / "rollouts.jsonl").read_text().splitlines()) == 2 * 8 * 4
     weights = load_file(tmp_path / "policy" / "adapter_model.safetensors")
     assert all(weight.abs().max() > 0 for name, weight in weights.items() if "lora_B" in name)
@@ -62,23 +70,28 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     return {path: load_file(folder / f"{path}.safetensors") for path in PATHS}
 
 
+def apart(one: dict[str, Any], other: dict[str, Any], kind: str, other_kind: str) -> float:
+    """How far the gradients of two kinds of advantages lie apart, as a share of the first's size."""
+    names = [name.removeprefix(f"{kind}/") for name in one if name.startswith(f"{kind}/") and not name.endswith("/loss")]
+    size = sum(float(one[f"{kind}/{name}"].square().sum()) for name in names) ** 0.5
+    difference = sum(float((one[f"{kind}/{name}"] - other[f"{other_kind}/{name}"]).square().sum()) for name in names) ** 0.5
+    assert names and size > 0
+    print(f"{kind} and {other_kind}: gradients of size {size:.4g} are {difference / size:.2%} apart")
+    return difference / size
+
+
 @pytest.mark.parametrize("kind", ADVANTAGES)
 def test_unsloth_equals_plain_trl(both: dict[str, dict[str, Any]], kind: str) -> None:
-    """Within bf16. An (B, T) advantage broadcast to (B, B, T) would change loss and gradients by more than that."""
+    """Within bf16. An (B, T) advantage broadcast to (B, B, T), or one column off, would change them by more than that."""
     plain, unsloth = both["plain"], both["unsloth"]
     assert plain.keys() == unsloth.keys()
+    print(f"losses {float(plain[f'{kind}/loss']):.5f} and {float(unsloth[f'{kind}/loss']):.5f}")
     assert float(unsloth[f"{kind}/loss"]) == pytest.approx(float(plain[f"{kind}/loss"]), abs=0.01)
-    names = [name for name in plain if name.startswith(f"{kind}/") and not name.endswith("/loss")]
-    assert names
-    difference = sum(float((plain[name] - unsloth[name]).square().sum()) for name in names) ** 0.5
-    size = sum(float(plain[name].square().sum()) for name in names) ** 0.5
-    assert size > 0
-    assert difference / size < 0.05
+    assert apart(plain, unsloth, kind, kind) < 0.05
 
 
 @pytest.mark.parametrize("path", PATHS)
 def test_token_advantages_that_are_constant_equal_one_a_response(both: dict[str, dict[str, Any]], path: str) -> None:
     results = both[path]
-    for name in (name.removeprefix("one/") for name in results if name.startswith("one/")):
-        assert (results[f"one/{name}"] - results[f"constant/{name}"]).abs().max() < 1e-5
-    assert any((results[name] - results[name.replace("one/", "varied/")]).abs().max() > 0 for name in results if "one/" in name)
+    assert apart(results, results, "one", "constant") < 0.005  # a kernel may be compiled for each shape
+    assert apart(results, results, "one", "varied") > 0.1

@@ -21,7 +21,7 @@ from workbench.train.models import Trainee, load_trainee, save_policy
 from workbench.train.record import Record
 from workbench.train.stage import Stage, Status, order, training
 from workbench.train.trl_adapter import TRLAdapter
-from workbench.train.trl_trainer import check_report_to, ready, trainer_arguments
+from workbench.train.trl_trainer import check_kept, check_report_to, ready, trainer_arguments
 from workbench.types import Grade, Question, WorkbenchError
 
 if TYPE_CHECKING:
@@ -223,7 +223,7 @@ def make_trainer(config: GRPO, trainee: Trainee, adapter: TRLAdapter, out: Path,
     whole = config.importance_sampling == "trajectory"
     count = process().num_processes
     responses, generated, micro = batches(config, count)
-    arguments = GRPOConfig(
+    asked_for = dict(
         **trainer_arguments(config, out, steps=config.steps, updates=config.iterations, seed=seed),
         per_device_train_batch_size=micro,
         gradient_accumulation_steps=responses // (micro * count),
@@ -231,7 +231,7 @@ def make_trainer(config: GRPO, trainee: Trainee, adapter: TRLAdapter, out: Path,
         num_generations=config.group_size,
         num_iterations=config.iterations,
         epsilon=config.clip,
-        epsilon_high=config.clip_high,
+        epsilon_high=config.clip if config.clip_high is None else config.clip_high,
         delta=FARTHEST if whole else None,
         beta=config.beta,
         temperature=config.temperature,
@@ -246,6 +246,8 @@ def make_trainer(config: GRPO, trainee: Trainee, adapter: TRLAdapter, out: Path,
         mask_truncated_completions=config.mask_truncated,
         shuffle_dataset=False,  # the rows are laid out in order, so that resuming is skipping rows
     )
+    arguments = GRPOConfig(**asked_for)
+    arguments.scale_rewards = asked_for["scale_rewards"]  # Unsloth's config says "none" for dr_grpo, whatever it is told
     rows = [
         {"prompt": adapter.questions[number].messages(), "number": number}
         for number in asked(config, len(adapter.questions), seed)
@@ -258,4 +260,5 @@ def make_trainer(config: GRPO, trainee: Trainee, adapter: TRLAdapter, out: Path,
         processing_class=trainee.tokenizer,
         callbacks=[adapter.callback()],
     )
+    check_kept(trainer, asked_for)
     return ready(trainer)

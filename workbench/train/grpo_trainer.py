@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from workbench.train.credit import left_aligned, whole_responses
+from workbench.train.credit import left_aligned, right_aligned, whole_responses
 from workbench.train.sampling import sample
 from workbench.train.trl_adapter import TRLAdapter
 from workbench.train.trl_trainer import quiet
@@ -43,6 +43,8 @@ def trainer_class(adapter: TRLAdapter, *, plain: bool, trajectory: bool) -> Any:
         def _get_per_token_logps_and_entropies(self, *args: Any, **kwargs: Any) -> Any:
             """TRL's loss asks for these first, and then for the old ones, of which it takes the difference by token."""
             found = super()._get_per_token_logps_and_entropies(*args, **kwargs)
+            if not plain:  # Unsloth's finds them within its loss, and gives none here
+                return found
             self.logprobs_BT = found[0].detach()
             if self.learnt is not None:
                 old_BT = self.learnt.get("old_per_token_logps")
@@ -70,8 +72,9 @@ def trainer_class(adapter: TRLAdapter, *, plain: bool, trajectory: bool) -> Any:
         def compute_loss(self, model: Any, inputs: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
             """Unsloth's trainer comes by `_compute_loss` not at all, and its log-probabilities begin further right."""
             if not plain:
-                adapter.saw(inputs)
-                inputs = {**inputs, "advantages": left_aligned(inputs)}
+                adapter.saw(right_aligned(inputs))
+                # Its mask is made of the ids anew; what was masked out since, it learns by the mask of tools alone.
+                inputs = {**inputs, "advantages": left_aligned(inputs), "tool_mask": inputs["completion_mask"]}
             return super().compute_loss(model, inputs, *args, **kwargs)
 
     return Trainer

@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -83,9 +84,10 @@ def load_trainee(
         RuntimeError: Unsloth was insisted on and cannot run.
     """
     import torch
-    from transformers import set_seed
 
     usable = unsloth is not False and import_unsloth_first()
+    from transformers import set_seed  # after Unsloth, which patches it
+
     if unsloth and not usable:
         raise RuntimeError("Unsloth cannot run here: it needs a CUDA device and `pip install unsloth` before TRL is used")
     if usable:
@@ -113,7 +115,7 @@ def _load_unsloth(policy: str, lora_r: int, lora_alpha: int, seed: int, max_leng
     check_policy_name(policy)
     model, tokenizer = FastLanguageModel.from_pretrained(
         policy,
-        max_seq_length=max_length,
+        max_seq_length=positions(policy, max_length),
         dtype=torch.bfloat16,
         load_in_4bit=False,
         use_exact_model_name=True,
@@ -133,9 +135,21 @@ def _load_unsloth(policy: str, lora_r: int, lora_alpha: int, seed: int, max_leng
     return Trainee(model, tokenizer, "unsloth")
 
 
-def save_policy(trainee: Trainee, out: Path) -> None:
-    """Put the adapter and its tokenizer, with the digests of their files, into `out/policy`, whole or not at all."""
-    _save(trainee.model, trainee.tokenizer, out)
+def positions(policy: str, wanted: int) -> int:
+    """`wanted` tokens, or as many as `policy` has positions for.
+
+    Unsloth would stretch them over more, and say so in no more than a line of its log: that is another policy.
+    """
+    from transformers import AutoConfig
+
+    config = AutoConfig.from_pretrained(policy, trust_remote_code=False).get_text_config()
+    return min(wanted, getattr(config, "max_position_embeddings", None) or wanted)
+
+
+def save_policy(trainee: Trainee, out: Path, name: str = "policy", more: Callable[[Path], None] = lambda folder: None) -> None:
+    """Put the adapter and its tokenizer, with what `more` writes beside them and the digests of all files, into `out/policy` or
+    `out/name`, whole or not at all."""
+    _save(trainee.model, trainee.tokenizer, out, name, more)
 
 
 def save_merged(trainee: Trainee, out: Path) -> None:
@@ -143,12 +157,15 @@ def save_merged(trainee: Trainee, out: Path) -> None:
     _save(trainee.model.merge_and_unload(), trainee.tokenizer, out)
 
 
-def _save(model: Any, tokenizer: Any, out: Path) -> None:
-    partial, final = out / "policy.partial", out / "policy"
+def _save(
+    model: Any, tokenizer: Any, out: Path, name: str = "policy", more: Callable[[Path], None] = lambda folder: None
+) -> None:
+    partial, final = out / f"{name}.partial", out / name
     shutil.rmtree(partial, ignore_errors=True)
     model.save_pretrained(str(partial))
     tokenizer.save_pretrained(str(partial))
     (partial / "README.md").unlink(missing_ok=True)  # an empty model card
+    more(partial)
     mark_complete(partial)
     shutil.rmtree(final, ignore_errors=True)
     partial.rename(final)

@@ -46,6 +46,7 @@ def trainer_arguments(config: Any, out: Path, *, steps: int, seed: int, updates:
         "lr_scheduler_type": "constant_with_warmup" if warm else config.schedule,
         "warmup_steps": round(config.warmup * steps * updates),
         "optim": "adamw_torch",
+        "weight_decay": 0.0,  # as transformers has it; Unsloth has another default
         "seed": seed,
         "use_cpu": not on_gpu,
         "bf16": on_gpu,
@@ -57,6 +58,18 @@ def trainer_arguments(config: Any, out: Path, *, steps: int, seed: int, updates:
         "report_to": config.report_to,
         "disable_tqdm": True,
     }
+
+
+def check_kept(trainer: Any, asked: Mapping[str, Any]) -> None:
+    """Raise a WorkbenchError naming each argument that a trainer was `asked` for and has otherwise.
+
+    Unsloth's trainers put right what their makers think is wrong, with a line on stdout at most.
+    """
+    has = {name: getattr(trainer, name, getattr(trainer.args, name)) for name in asked if name != "report_to"}  # it gets a list
+    changed = [f"{name} is {value!r}, not {asked[name]!r}" for name, value in has.items() if value != asked[name]]
+    if changed:
+        told = f"the trainer changed what it was asked for ({'; '.join(changed)})"
+        raise WorkbenchError(f"{told}: ask for that, or train where Unsloth is not installed")
 
 
 def ready(trainer: Any) -> Any:
