@@ -337,6 +337,37 @@ def test_a_phone_scrolls_only_down(browser, address, shots, scheme):
 
 
 @pytest.mark.skipif(not TINY_POLICY.is_dir(), reason="the shipped policy is not in this checkout")
+def test_live_answers_with_its_sources_beside(page, shots):
+    tab(page, "Live")
+    answer = page.get_by_role("button", name="Answer with sources")
+    answer.click()
+    page.wait_for_selector("#sourced-view [role=alert]:visible")  # no question yet
+    box = page.locator("textarea[placeholder^=Which]")
+    box.fill("What is Dramem Torusin known for and how does it compare with Voku Kebas?")
+    answer.click()
+    page.wait_for_selector("#sourced-view .wb-sentences li:visible", timeout=60000)
+    sentences, sources = page.locator("#sourced-view .wb-sentences li"), page.locator("#sourced-view .wb-sources li")
+    assert "comparison" in page.locator("#sourced-view .wb-plan").inner_text() and sources.count() == 3
+    assert all((line.locator(".tv-chip").count() == 1 and "p 0.00" in text) or "p 1.00" in text for line, text in zip(
+        sentences.all(), sentences.all_inner_texts(), strict=True))  # fmt: skip
+    sentences.first.hover()
+    [lit] = page.locator("#sourced-view .wb-sources li.wb-lit").all_inner_texts()
+    assert lit.split("]")[0] + "]" in sentences.first.inner_text()
+    page.screenshot(path=shots / "sourced.png", full_page=True)
+
+    page.get_by_label("Passages to answer from").click()
+    page.get_by_role("option", name="payloads").click()
+    box.fill(f"Which payload is {PAYLOADS[2]}?")
+    answer.click()
+    page.wait_for_function("document.querySelector('#sourced-view .tv-question').textContent.includes('payload')")
+    assert PAYLOADS[2] in page.locator("#sourced-view .tv-question").inner_text()
+    assert "payload" in sources.first.inner_text() and page.locator("#sourced-view img, #sourced-view script").count() == 0
+    page.get_by_role("button", name="Ask", exact=True).click()  # the sampled answers stand in its place
+    page.wait_for_selector(".wb-listed tr.wb-open:visible", timeout=60000)
+    assert page.locator("#sourced-view .wb-beside").count() == 0
+
+
+@pytest.mark.skipif(not TINY_POLICY.is_dir(), reason="the shipped policy is not in this checkout")
 def test_live_asks_the_policy(page, shots):
     tab(page, "Live")
     page.get_by_role("button", name="Ask", exact=True).click()

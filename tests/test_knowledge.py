@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import workbench.knowledge.build as building
+from tests.helpers.bag_encoder import make_encoder
 from workbench.knowledge import Index, build_index, list_indexes, open_index
 from workbench.types import WorkbenchError
 
@@ -130,6 +131,7 @@ def test_an_index_opens_by_name_and_by_path(index: Index, monkeypatch: pytest.Mo
     assert [card["name"] for card in list_indexes(index.folder.parent)] == ["small"]
 
 
+@pytest.mark.slow
 def test_xquad_passages_are_found_by_their_questions(slices: Path, tmp_path: Path) -> None:
     for language, least in (("en", 0.9), ("zh", 0.8)):
         articles = json.loads((slices / "xquad" / f"xquad.{language}.json").read_text())["data"]
@@ -144,23 +146,7 @@ def test_xquad_passages_are_found_by_their_questions(slices: Path, tmp_path: Pat
 
 @pytest.fixture(scope="module")
 def bag_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A local encoder that averages fixed random vectors of words: dense search by a folder's path, in no time."""
-    models = pytest.importorskip("sentence_transformers.sentence_transformer.modules")
-    from sentence_transformers import SentenceTransformer
-    from tokenizers import Tokenizer
-    from tokenizers.models import WordLevel
-    from tokenizers.pre_tokenizers import Whitespace
-
-    names = ["[UNK]", *(f"w{i}" for i in range(500)), "clown", "film"]
-    tokenizer = Tokenizer(WordLevel({name: i for i, name in enumerate(names)}, unk_token="[UNK]"))
-    tokenizer.pre_tokenizer = Whitespace()
-    import numpy as np
-
-    vectors = np.random.default_rng(0).normal(size=(len(names), 64)).astype("float32")
-    vectors[0] = 0
-    folder = tmp_path_factory.mktemp("encoder")
-    SentenceTransformer(modules=[models.StaticEmbedding(tokenizer, embedding_weights=vectors)]).save(str(folder))
-    return folder
+    return make_encoder(tmp_path_factory.mktemp("encoder"))
 
 
 @pytest.mark.slow

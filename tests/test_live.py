@@ -28,6 +28,7 @@ def steps_of(figure: Any) -> int:
     return figure.data[0].x[-1] if figure.data else 0
 
 
+@pytest.mark.slow
 def test_the_view_of_another_processs_run_grows_and_ends_with_it(tmp_path: Path) -> None:
     pytest.importorskip("fcntl")
     run = tmp_path / "run"
@@ -50,6 +51,7 @@ def test_the_view_of_another_processs_run_grows_and_ends_with_it(tmp_path: Path)
     assert curves["reward"].y[:3] == (0.1, 0.2, 0.3)
 
 
+@pytest.mark.slow
 def test_a_view_that_is_shown_and_refreshed_while_another_process_leaves_ends_all_the_same(tmp_path: Path) -> None:
     """Only the watching thread may notice that somebody left: once it is noticed, it is noticed no more."""
     pytest.importorskip("fcntl")
@@ -67,6 +69,7 @@ def test_a_view_that_is_shown_and_refreshed_while_another_process_leaves_ends_al
     assert view.wait() == {"status": "interrupted"} and steps_of(view.chart) == len(metrics_rows(run))
 
 
+@pytest.mark.slow
 def test_the_button_stops_the_training(tmp_path: Path) -> None:
     run = tmp_path / "run"
     view = Live(run, start(train_slowly, {"folder": str(run)}, tmp_path / "log.txt"), steps=10**6)
@@ -99,6 +102,7 @@ def test_what_is_shown_meanwhile_grows_with_the_figure() -> None:
     assert chart.data[0].y == (0.1, 0.2, 0.3, 0.4, 0.5) and chart.layout.annotations[0].text == "reward"
 
 
+@pytest.mark.slow
 def test_a_training_that_ends_is_shown_to_its_end(tmp_path: Path) -> None:
     run = tmp_path / "<b>run"
     view = Live(run, start(train_slowly, {"folder": str(run), "steps": 7}, tmp_path / "log.txt"), steps=7)

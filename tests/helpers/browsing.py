@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -17,6 +18,7 @@ import pytest
 
 from tests.test_inspector import record, record_scored
 from tests.test_inspector_runs import record_logged
+from workbench.knowledge import build_index
 from workbench.types import Claim, Event, Failure, Feedback, Passage, Question, Response, Reward, Verdict
 
 pytest.importorskip("gradio", reason="the apps extra is not installed")
@@ -147,6 +149,9 @@ def address(tmp_path_factory) -> Iterator[str]:
     (root / "damaged").mkdir()
     (root / "damaged" / "rollouts.jsonl").symlink_to(root / "a" / "first" / "rollouts.jsonl")
     record(root / "hostile", [hostile(number, text) for number, text in enumerate(PAYLOADS)])
+    pages = [json.dumps({"id": str(n), "title": text, "text": f"The payload {n}: {text}"}) for n, text in enumerate(PAYLOADS)]
+    (root / "pages.jsonl").write_text("\n".join(pages))
+    build_index("payloads", root / "pages.jsonl", root=root / "indexes")
     record(root / "familiar", [familiar("constructor"), familiar("__proto__", 1)])
     command = [sys.executable, "apps/reward_inspector.py", "--runs", str(root), "--no-browser", "--allow-host", PROXY]
     environment = os.environ | {"PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": "1"}

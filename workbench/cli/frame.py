@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import signal
 import sys
 import threading
@@ -19,6 +20,7 @@ from workbench import __version__, disk
 from workbench.types import WorkbenchError
 
 ABSENT = "—"  # in a table, for what is not there
+_CONTROLS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 app = typer.Typer(no_args_is_help=True, add_completion=False)
 
@@ -181,6 +183,12 @@ def text(value: Any) -> str:
     if isinstance(value, (list, tuple, set, frozenset)):
         return ", ".join(map(text, value))
     return str(value)
+
+
+def printable(text: str) -> str:
+    """Text of a model or a file as a terminal may have it: without control characters, which begin its commands, and without
+    those that turn the direction of what follows. Line ends and tabs stay."""
+    return _CONTROLS.sub("", text)
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -1,11 +1,14 @@
-"""Live: ask a policy, sample some answers, see what each would earn."""
+"""Live: ask a policy, sample some answers, see what each would earn; or have one answer with its sources beside it."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from threading import Lock
 from typing import Any
 
+from workbench.answering import Answer, Sources, answer_from, closed_world, stored
+from workbench.answering.sources import question_text
 from workbench.bench import bench
 from workbench.checks import world_checks
 from workbench.generate import generate
@@ -16,17 +19,25 @@ from workbench.inspector.parts import component, message, told
 from workbench.inspector.rollouts import listed_row
 from workbench.inspector.runs import Runs
 from workbench.inspector.samples import lookup
+from workbench.knowledge import list_indexes
+from workbench.knowledge.encoder import PACKAGED
+from workbench.knowledge.index import ROOT
+from workbench.store import leads_out
 from workbench.threads import use_threads
 from workbench.token_view import as_json
-from workbench.types import Feedback, Question, WorkbenchError
+from workbench.types import TWO_FACETS, Feedback, Question, WorkbenchError
 from workbench.world import load_world
 
 SHIPPED = {"The tiny policy": "sft", "The tiny policy before SFT": "base"}
+PAGES = "The closed world's pages"
+DRAWN = ("single", "numeric", "yes_no", TWO_FACETS)  # kinds of questions, one as likely as the other
 NEW_TOKENS = 96
 TO_ASK = (
     "Write a question, or draw one of the closed world that the tiny policy was trained on, and press Ask: its answers "
-    "are listed here with what every method pays for them. The first one loads the policy, which takes some seconds."
+    "are listed here with what every method pays for them. Answer with sources searches passages for the question first, and "
+    "shows what every sentence of the answer rests on. The first answer loads the policy, which takes some seconds."
 )
+NOTHING_SHOWN = as_json({})
 KEPT = 32  # questions whose answers can still be opened
 
 _asking = Lock()  # one policy at a time: two would share the cores and the memory
@@ -34,7 +45,7 @@ _answers: dict[str, tuple[Feedback, ...]] = {}  # group -> its answers, for open
 
 
 def live_tab(runs: Runs, inspect: InspectTab, tabs: Any) -> Any:
-    """Lay the tab out and wire it; returns the box of policies, for the page to fill."""
+    """Lay the tab out and wire it; returns the boxes of policies and of sources, for the page to fill."""
     import gradio as gr
 
     with gr.Row(elem_classes="wb-source"):
@@ -47,6 +58,10 @@ def live_tab(runs: Runs, inspect: InspectTab, tabs: Any) -> Any:
         )
         draw = gr.Button("Draw a question of the closed world", scale=0, min_width=270)
         ask = gr.Button("Ask", variant="primary", scale=0, min_width=90)
+    with gr.Row(elem_classes="wb-source", equal_height=True):
+        store = gr.Dropdown([PAGES], value=PAGES, label="Passages to answer from", min_width=240, scale=4)
+        source = gr.Button("Answer with sources", scale=0, min_width=190)
+    sourced = component("Answer", elem_id="sourced-view")
     listed = component("List", {"note": TO_ASK})
     group = gr.State("")
 
@@ -60,10 +75,15 @@ def live_tab(runs: Runs, inspect: InspectTab, tabs: Any) -> Any:
 
     private = {"api_visibility": "private"}
     draw.click(some_question, None, text, **private, show_progress="hidden")
-    answer = lambda *fields: ask_policy(runs, *fields)  # noqa: E731
-    gr.on([ask.click, text.submit], answer, [policy, text, count, heat], [listed, group], **private, show_progress="minimal")
+    answer = lambda *fields: (*ask_policy(runs, *fields), NOTHING_SHOWN)  # noqa: E731
+    gr.on(
+        [ask.click, text.submit], answer, [policy, text, count, heat], [listed, group, sourced], **private,
+        show_progress="minimal",
+    )  # fmt: skip
+    look_up = lambda *fields: (*sourced_answer(runs, *fields), "")  # noqa: E731
+    source.click(look_up, [policy, text, store], [sourced, listed, group], **private, show_progress="minimal")
     listed.select(opened, group, [inspect.view, inspect.note, tabs], **private, queue=False, show_progress="hidden")
-    return policy
+    return policy, store
 
 
 def policies(runs: Runs) -> list[str]:
@@ -82,7 +102,34 @@ def some_question() -> str:
     """A question of the closed world's test split."""
     import random
 
-    return random.choice(load_world().questions("test", ["single", "numeric", "yes_no"])).text
+    return random.choice(bench("tiny").questions("test", [random.choice(DRAWN)])).text
+
+
+def indexes(runs: Runs) -> list[str]:
+    """What an answer can be drawn from: the closed world's pages, and the finished indexes in the runs folder."""
+    return [PAGES, *_cards(runs)]
+
+
+def _cards(runs: Runs) -> dict[str, Mapping[str, Any]]:
+    """The cards of these indexes by name, but of those that lead out of the runs folder."""
+    root = runs.root / ROOT.name
+    whole = {card["name"]: card for card in list_indexes(root) if card.get("status") == "complete"}
+    places = {name: [root / name, *(root / name).iterdir()] for name in whole}
+    return {name: card for name, card in whole.items() if not any(leads_out(path, runs.root) for path in places[name])}
+
+
+def sources_of(runs: Runs, store: str) -> Sources:
+    """The sources of that name in the list. Of an index the vectors of the packaged encoder are searched; any other, which a
+    card may name anywhere, is not loaded for it.
+
+    Raises:
+        WorkbenchError: there are no such ones, or they cannot be searched.
+    """
+    if store == PAGES:
+        return closed_world()
+    if (card := _cards(runs).get(store)) is None:
+        raise WorkbenchError(f"no index '{store[:60]}' in the runs folder: choose one of the list")
+    return stored(store, None if card["encoder"] in PACKAGED else "text", runs.root / ROOT.name)
 
 
 def ask_policy(runs: Runs, policy: str, text: str, count: float, temperature: float) -> tuple[str, str]:
@@ -90,13 +137,43 @@ def ask_policy(runs: Runs, policy: str, text: str, count: float, temperature: fl
     try:
         rows = answers_of(runs, policy, text, count=int(count), temperature=float(temperature))
     except Exception as error:  # a policy of any origin is loaded here: whatever goes wrong is shown
-        reason = str(error) if isinstance(error, WorkbenchError) else f"{type(error).__name__}: {error}"
-        return as_json({"error": reason}), ""
+        return as_json({"error": _reason(error)}), ""
     methods = [method for method in rows[0].rewards if any(row.rewards[method].value is not None for row in rows)]
     gold = " or ".join(rows[0].response.question.answers)
     note = f"Gold answer: {gold}." if gold else "The closed world does not know this question: there is no gold answer."
     note += " Click an answer to open it in Inspect."
     return as_json({"methods": methods, "note": note, "rows": [listed_row(row) for row in rows]}), rows[0].response.group
+
+
+def sourced_answer(runs: Runs, policy: str, text: str, store: str) -> tuple[str, str]:
+    """An answer with its sources, and an empty list of sampled ones, both as text for the page."""
+    try:
+        return as_json(answer_with_sources(runs, policy, text, store).to_row()), NOTHING_SHOWN
+    except Exception as error:  # as in `ask_policy`
+        return as_json({"error": _reason(error)}), NOTHING_SHOWN
+
+
+def answer_with_sources(runs: Runs, policy: str, text: str, store: str) -> Answer:
+    """What `workbench answer` gives, by a policy and an index of the lists.
+
+    Raises:
+        WorkbenchError: no question, no such policy, or no such sources.
+    """
+    asked, name = question_text(text), _named(runs, policy)
+    sources = sources_of(runs, store)
+    with _asking, use_threads(2):
+        return answer_from(sources, asked, lambda: _load(name), bench("tiny").path(name))
+
+
+def _named(runs: Runs, policy: str) -> str:
+    """The name or folder that a policy of the list is loaded by."""
+    if not (name := SHIPPED.get(policy) or runs.policy(policy)):
+        raise WorkbenchError(f"run '{policy}' holds no policy of its own: choose one of the list")
+    return str(name)
+
+
+def _reason(error: Exception) -> str:
+    return str(error) if isinstance(error, WorkbenchError) else f"{type(error).__name__}: {error}"
 
 
 def answers_of(runs: Runs, policy: str, text: str, count: int, temperature: float) -> tuple[Feedback, ...]:
@@ -107,15 +184,13 @@ def answers_of(runs: Runs, policy: str, text: str, count: int, temperature: floa
     """
     if not text or not text.strip():
         raise WorkbenchError("there is no question: write one, or take one of the world")
-    name = SHIPPED.get(policy) or runs.policy(policy)
-    if not name:
-        raise WorkbenchError(f"run '{policy}' holds no policy of its own: choose one of the list")
+    name = _named(runs, policy)
     checks = world_checks(load_world())
     question = Question(f"live/{abs(hash((policy, text)))}", text.strip())
     question = checks.recognise(question) if checks.recognise else question
     sampling: dict[str, Any] = {"greedy": True} if not temperature else {"samples": count, "temperature": temperature}
     with _asking, use_threads(2):
-        responses = generate(_load(str(name)), [question], max_new_tokens=NEW_TOKENS, logprobs=True, **sampling)
+        responses = generate(_load(name), [question], max_new_tokens=NEW_TOKENS, logprobs=True, **sampling)
     able = [check for need, check in checks.verify.items() if need in ("fact", "outcome", "checklist", "reasoning")]
     rows = tuple(grade(able, {}, checks.extract)(responses))
     opened = open_feedback(rows[0], rows, f"live · {policy}")

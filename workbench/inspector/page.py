@@ -13,7 +13,7 @@ from typing import Any
 from workbench.inspector import samples
 from workbench.inspector.guard import allowed, guard
 from workbench.inspector.inspect_tab import SOURCES, inspect_tab, most_to_see, open_number, open_sample
-from workbench.inspector.live import live_tab, policies
+from workbench.inspector.live import PAGES, indexes, live_tab, policies
 from workbench.inspector.opened import Opened, open_row, show
 from workbench.inspector.parts import component, head, message, theme, told
 from workbench.inspector.runs import Runs
@@ -77,7 +77,7 @@ def build(chosen: Settings) -> Any:
             with gr.Tab("Runs", id="runs") as tab:
                 run, other = runs_tab(runs, inspect, tabs, tab)
             with gr.Tab("Live", id="live"):
-                policy = live_tab(runs, inspect, tabs)
+                policy, store = live_tab(runs, inspect, tabs)
 
         @told(request="Request")
         def start(request: Any) -> list[Any]:
@@ -95,11 +95,11 @@ def build(chosen: Settings) -> Any:
                 gr.update(choices=names, value=selected),
                 gr.update(choices=[(NO_OTHER, ""), *names], value=""),
                 gr.update(choices=policies(runs)),
+                gr.update(choices=indexes(runs), value=PAGES),
             ]
 
-        page.load(
-            start, None, [*inspect.outputs, run, other, policy], api_visibility="private", queue=False, show_progress="hidden"
-        )
+        filled = [*inspect.outputs, run, other, policy, store]
+        page.load(start, None, filled, api_visibility="private", queue=False, show_progress="hidden")
     return page
 
 

@@ -11,8 +11,8 @@ from workbench.token_view import as_json, script, style
 from workbench.types import WorkbenchError
 
 HERE = Path(__file__).parent
-SCRIPTS = ("app.js", "curves.js", "what_if.js")
-MOUNTS = ("Inspect", "Compare", "WhatIf", "Curves", "List", "Note")
+SCRIPTS = ("app.js", "curves.js", "what_if.js", "answer.js")
+MOUNTS = ("Inspect", "Compare", "WhatIf", "Curves", "List", "Note", "Answer")
 
 
 @cache

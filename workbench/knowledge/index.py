@@ -78,6 +78,12 @@ class Index:
                 "(or any sentence-transformers model), or search with mode text"
             )
 
+    @property
+    def width(self) -> int | None:
+        """How many numbers a vector of it has; None without vectors."""
+        schema = self._table.schema
+        return schema.field("vector").type.list_size if "vector" in schema.names else None
+
     @cached_property
     def _table(self) -> Any:
         return connect(self.folder).open_table(TABLE)

@@ -50,7 +50,7 @@ const ESTIMATORS = {
   gae: ["GAE", "generalised advantage estimation with the critic's values"],
 };
 
-const COUNTS = new Set(["segments", "stood_in", "consistent", "contradictory", "missing"]);
+const COUNTS = new Set(["segments", "stood_in", "unfinished", "consistent", "contradictory", "missing"]);
 
 const TOKENS_FROM = {sampled: "tokens as sampled", encoded: "tokens of the encoded text", words: "each word taken as a token"};
 const JUDGES = {
