@@ -28,7 +28,7 @@ from workbench.jsonl import write_json
 from workbench.plots import write_pages
 from workbench.plots.rlfh import figures_of_arms
 from workbench.queue import ROOT, Run, queue_runs, train_queue
-from workbench.reproduce import METRICS, START, Answered, Finding, answered, check, compared, load_findings, measured, terms_of
+from workbench.reproduce import METRICS, START, Answered, Finding, answered, check, compared, load_findings, measured
 from workbench.runs.folder import policy_hash, versions
 from workbench.store import Store, iter_feedback
 from workbench.threads import use_threads
@@ -90,7 +90,7 @@ def _tiers(seeds: Sequence[Sequence[Answered]]) -> list[str]:
 
 
 def _means(seeds: Sequence[Sequence[Answered]], tier: str) -> dict[str, float]:
-    terms = [terms_of(one.row) for seed in seeds for one in seed if tier in ("", one.tier)]
+    terms = [one.terms() for seed in seeds for one in seed if tier in ("", one.tier)]
     sums = {name: [sum(part) for part in zip(*(t[name] for t in terms if name in t), strict=True)] for name in METRICS}
     return {name: round(parts[0] / parts[1], 4) for name, parts in sums.items() if parts and parts[1]}
 

@@ -20,6 +20,11 @@ ARMS = {  # of a method: question set, and (metric, tier, heading) of the arms' 
         ("accuracy", "", "right"), ("abstention", "", "refused"), ("hallucination", "", "wrong"),
         ("accuracy", "known", "right, known facts"), ("abstention", "unknown", "refused, unknown people"),
     )),
+    "forag": ("test", (
+        ("fact_per_query", "", "answers wholly factual"), ("fact_per_sentence", "", "sentences factual"),
+        ("coherent", "", "coherent"), ("form", "", "form"), ("citation_recall", "", "citation recall"),
+        ("citation_precision", "", "citation precision"), ("length", "", "words"),
+    )),
 }  # fmt: skip
 
 

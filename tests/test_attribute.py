@@ -10,7 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workbench.credit.attribute import coverage, find_sentence, is_placed, locate, match, place, strip_end, token_at
+from workbench.credit.attribute import (
+    coverage,
+    find_sentence,
+    is_placed,
+    locate,
+    match,
+    place,
+    strip_end,
+    token_at,
+    tokens_between,
+)
 from workbench.credit.tokens import characters_of_bytes
 from workbench.grade import rescore
 from workbench.types import Claim, Event, Feedback, Question, Response, Reward
@@ -192,6 +202,13 @@ def test_a_span_is_shared_by_its_tokens() -> None:
     assert place(found, [Event("truth", 1.0, 5, start=2)]) == (0.5, 0.5, 0.0, 0.0, 0.0)
     assert place(found, [Event("truth", 1.0, 8, start=4)]) == (0.0, 0.5, 0.5, 0.0, 0.0)
     assert place(found, [Event("truth", 1.0, None, start=10)]) == (0.0, 0.0, 0.0, 0.5, 0.5)
+
+
+def test_a_token_that_two_spans_share_is_the_last_of_the_first() -> None:
+    """ "A is. B", cut as "A is", ". B", end: the full stop stands in a token that begins what comes after."""
+    offsets = ((0, 4), (4, 7), (7, 7))
+    assert tokens_between(offsets, 0, 5) == (0, 1) and tokens_between(offsets, 6, 7) == (1,)
+    assert tokens_between(offsets, 0, None) == (0, 1, 2) and tokens_between(offsets, None, 4) == (0,)
 
 
 def test_characters_of_several_tokens_belong_to_the_last() -> None:

@@ -22,14 +22,14 @@ from workbench.train.sft import sft_stage
 from workbench.train.stage import Job
 from workbench.types import Feedback, Question, WorkbenchError
 
-SAMPLED = ["drawn.questions=16", "drawn.samples=8"]
+SAMPLED = ["drawn.questions=48", "drawn.samples=8"]
 STEPS = ["batch=4", "steps=2", "lora_r=4"]
 FEW = {
     "sft_gold": [f"sft.{one}" for one in STEPS],
     "r_tuning": [*SAMPLED, *(f"sft.{one}" for one in STEPS)],
     "rft": [*SAMPLED, *(f"sft.{one}" for one in STEPS)],
     "dpo": [*SAMPLED, *(f"dpo.{one}" for one in STEPS)],
-    "iterative_dpo": ["questions=16", "rounds.rounds=2", "rounds.samples=8", *(f"rounds.dpo.{one}" for one in STEPS)],
+    "iterative_dpo": ["questions=48", "rounds.rounds=2", "rounds.samples=8", *(f"rounds.dpo.{one}" for one in STEPS)],
 }
 RULES = {"sft_gold": "gold", "iterative_dpo": "truthrl_pairs", "dpo": "truthrl_pairs"}
 
@@ -98,7 +98,7 @@ def test_what_is_drawn_of_the_samples_depends_on_the_runs_seed(tmp_path: Path) -
 def test_each_trains_for_two_steps(name: str, tmp_path: Path) -> None:
     from safetensors.torch import load_file
 
-    place, out = few(24), tmp_path / "runs" / name
+    place, out = few(72), tmp_path / "runs" / name
     settings = [f"{name}.{one}" for one in (*FEW[name], "eval_samples=0")]
     config = configured(BASELINES[name], place, overrides=settings)
     summary = run_experiment(BASELINES[name], config, place, out, seed=1, threads=2)

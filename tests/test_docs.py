@@ -54,6 +54,10 @@ KNOWN: dict[str, dict[str, How]] = {
         "workbench evaluate sft --split validation": How("--limit 4 --samples 1"),
         "workbench train truthrl --out runs/ternary": How(SHORT),
         "workbench train truthrl --out runs/binary --set truthrl.reward=binary": How(SHORT),
+        'workbench answer "What is Dramem Torusin known for and how does it compare with Voku Kebas?"': AS_IT_IS,
+        'workbench answer "When was the Eiffel Tower built?" --store wiki --policy Qwen/Qwen2.5-7B-Instruct': How(
+            not_run="needs a model from the hub; tests/test_answering.py answers from an index"
+        ),
         "workbench probe --k 64": How("--limit 4"),
         "workbench train truthrl --out runs/knowing --set truthrl.knowledge=true": How(
             f"{SHORT} --set truthrl.probe_samples=1"

@@ -144,6 +144,11 @@ def test_samples_that_a_kill_left_half_are_sampled_anew_and_whole_ones_kept(poli
         collect(policy, QUESTIONS, counted, broken, how, method="m", chunk=4, max_failed=1.0)
     assert (broken / "rollouts.jsonl").read_bytes() == (whole / "rollouts.jsonl").read_bytes()
     assert asked == [12, 12, 6, 12, 6]
+    elsewhere = shutil.copytree(policy, tmp_path / "policy")  # as where a run with the policy in it has been moved
+    again = collect(str(elsewhere), QUESTIONS, counted, broken, how, method="m", chunk=4, max_failed=1.0)
+    assert [f.response.text for f in again] == [f.response.text for f in expected] and asked == [12, 12, 6, 12, 6]
+    with pytest.raises(WorkbenchError, match="other samples"):
+        collect(str(make_policy(tmp_path / "new", seed=7)), QUESTIONS, counted, broken, how, method="m", chunk=4)
     with pytest.raises(WorkbenchError, match="there twice"):
         collect(policy, [QUESTIONS[0], QUESTIONS[0]], grade, tmp_path / "other", how, method="m")
 

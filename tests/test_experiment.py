@@ -108,6 +108,7 @@ def test_a_bench_without_questions_to_evaluate_on_is_refused(bench: Bench, tmp_p
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 def test_threads_do_not_depend_on_the_machine(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.cpu_count", lambda: 1)
     assert run(bench, tmp_path / "run", threads=None)["threads"] == 2
@@ -185,6 +186,7 @@ def test_a_run_that_was_begun_before_configs_had_parts_goes_on(bench: Bench, tmp
         run(bench, out)
 
 
+@pytest.mark.slow
 def test_an_evaluation_that_fails_is_made_again_and_not_kept(bench: Bench, tmp_path: Path) -> None:
     def fail(batch: Any) -> list[Checked]:
         return [Checked((Verdict("outcome", "answer", error=Failure("judge", "server", "it is away")),)) for _ in batch]
@@ -236,8 +238,8 @@ def test_methods_and_benches_are_named_on_the_command_line(
     monkeypatch.setattr("workbench.experiment.bench", lambda name, questions=None: bench)
     summary = train("truthrl", "test", 3, tmp_path / "run", 1, 1, SETTINGS)
     assert summary["config"]["grpo"]["steps"] == 2  # the setting goes after the number of steps
-    with pytest.raises(WorkbenchError, match="'forag' pays rewards but cannot be trained yet"):
-        train("forag", "test", 1, tmp_path / "other")
+    with pytest.raises(WorkbenchError, match="'klcf' pays rewards but cannot be trained yet"):
+        train("klcf", "test", 1, tmp_path / "other")
     with pytest.raises(WorkbenchError, match="no method 'nope'"):
         train("nope", "test", 1, tmp_path / "other")
     assert not (tmp_path / "other").exists()
@@ -292,6 +294,7 @@ def test_the_next_stage_starts_from_the_policy_that_one_has_made(bench: Bench, t
     assert drawn[0] != drawn[1]
 
 
+@pytest.mark.slow
 def test_a_policy_of_another_run_is_asked_as_this_run_asks(bench: Bench, tmp_path: Path) -> None:
     """Before as after; what the other run told it counts where nobody says otherwise."""
     other = tmp_path / "other"

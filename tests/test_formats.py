@@ -29,6 +29,7 @@ from workbench.recipes import METHODS, method_configs
 from workbench.recipes.method import scaled
 from workbench.score import Options, score_file
 from workbench.store import append_feedback
+from workbench.train.segments import calibration
 from workbench.types import ASPECTS, LACKING, SCHEMA, Failure
 
 PAGE = (Path(__file__).resolve().parent.parent / "docs" / "formats.md").read_text()
@@ -108,6 +109,10 @@ def test_a_probe_has_the_files_and_fields_of_the_page(tmp_path: Path) -> None:
     section = PAGE.partition("## A probe's folder")[2].partition("<!--")[0]
     told = {ticked(line)[0] for line in re.findall(r"^\| (`.*?) \|", section, re.M)}
     assert {path.name for path in (tmp_path / "probe").iterdir()} - told == {".lock"}
+
+
+def test_what_is_measured_of_a_reward_model_has_the_fields_of_the_page() -> None:
+    assert names("held out") == {"rows", "strangers", "too_long", "segments", *calibration([])}
 
 
 def test_a_queue_has_the_fields_of_the_page(tmp_path: Path) -> None:

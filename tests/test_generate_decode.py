@@ -147,6 +147,7 @@ def test_an_adapter_in_the_layers_is_part_of_the_model_and_other_adapters_are_le
     assert plain_model(tuned) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("temperature", "top_p"), [(1.0, 1.0), (0.7, 1.0), (1.0, 0.8), (2.0, 0.9), (1.0, 0.01)])
 def test_samples_have_the_exact_distribution(qwen: Any, temperature: float, top_p: float) -> None:
     """Pairs of tokens, in two groups whose samples share their prefill; the other prompts join and leave meanwhile."""

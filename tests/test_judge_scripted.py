@@ -62,6 +62,7 @@ HEARD = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", FAULTS)
 def test_a_script_names_the_prompts_that_go_wrong(kind: str) -> None:
     def reply(task: str, elements: Sequence[Element]) -> str | Fault:

@@ -147,6 +147,7 @@ def test_a_judge_is_tried_out_before_an_evaluation(place: Bench) -> None:
         evaluate_policy("sft", "test", place, 1, threads=1, judge=LLMJudge(NOWHERE, "m"))
 
 
+@pytest.mark.slow
 def test_a_judge_is_tried_out_anew_where_a_run_or_a_probe_goes_on(place: Bench, tmp_path: Path) -> None:
     def train() -> None:
         run_experiment(TRUTHRL, SMALL, place.judged_by(LLMJudge(NOWHERE, "m")), tmp_path / "run", seed=1, threads=1)

@@ -156,6 +156,7 @@ def test_each_of_two_tokens_learns_from_its_own_reward(sharp: str, tmp_path: Pat
     assert rewards[0] < 1.1 and fmean(rewards[-5:]) > 1.75
 
 
+@pytest.mark.slow
 def test_numbers_are_those_of_the_tokens_that_were_sampled(policy: str) -> None:
     """Against the engine's own log-probabilities, of a policy that has moved and of its start; rewards are less the penalty."""
     import torch

@@ -36,7 +36,7 @@ def test_claims_stand_in_for_the_reward_model(config: FoRAG, paid: list[float]) 
     assert [event.value for event in found.events] == pytest.approx(paid)
     assert found.value == pytest.approx(sum(paid)) == pytest.approx(sum(found.tokens))
     assert found.parts == pytest.approx(
-        {"factuality": sum(paid), "segments": len(paid), "baseline": 0.0, "stood_in": len(paid)}
+        {"factuality": sum(paid), "segments": len(paid), "baseline": 0.0, "stood_in": len(paid), "unfinished": 0.0}
     )
 
 
@@ -71,7 +71,7 @@ def test_a_reward_models_p_goes_before() -> None:
     assert [event.value for event in found.events] == pytest.approx([0.9, 0.0, 0.2])  # segment 1 has claims alone
     assert found.parts["stood_in"] == 1
     assert pay(modelled, FoRAG(evaluation="holistic")).parts == pytest.approx(
-        {"factuality": 0.7, "segments": 1, "baseline": 0, "stood_in": 0}
+        {"factuality": 0.7, "segments": 1, "baseline": 0, "stood_in": 0, "unfinished": 0}
     )
 
 

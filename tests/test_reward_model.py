@@ -16,17 +16,8 @@ import pytest
 from tests.helpers.tiny_model import make_policy
 from workbench.train.actor import Actor
 from workbench.train.models import load_trainee
-from workbench.train.reward_model import (
-    Judged,
-    RewardModel,
-    Scorer,
-    Segment,
-    check,
-    check_rows,
-    load_reward_model,
-    losses,
-    train_reward_model,
-)
+from workbench.train.reward_model import RewardModel, check, check_rows, losses, train_reward_model
+from workbench.train.scorer import Judged, Scorer, Segment, load_reward_model
 from workbench.types import Question, WorkbenchError
 
 CONFIG = RewardModel(steps=30, batch=8, learning_rate=1e-2, critic_learning_rate=1e-2, lora_r=4, lora_alpha=8, save_every=4)
@@ -64,7 +55,7 @@ def scorer_of(policy: str, level: str = "sequence") -> Scorer:
     return Scorer(actor, level)
 
 
-def test_a_token_belongs_to_the_segment_of_its_last_character(policy: str) -> None:
+def test_a_segment_has_the_tokens_that_hold_its_characters(policy: str) -> None:
     scorer = scorer_of(policy)
     read = scorer.read(ROWS[1])
     spans = [scorer.tokenizer.decode([read.ids[place] for place in places]).strip() for places in read.places]
@@ -123,7 +114,7 @@ def test_it_learns_its_rows_and_is_the_same_when_loaded(policy: str, level: Any,
     assert train_reward_model(config, ROWS, policy, tmp_path, seed=1) == "done"
     rows = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
     assert len(rows) == 30 and rows[-1]["loss"] < 0.5 * rows[0]["loss"] and rows[-1]["accuracy"] == 1.0
-    scores = load_reward_model(tmp_path / "policy", policy).score(ROWS, batch=3)
+    scores = load_reward_model(tmp_path / "model", policy).score(ROWS, batch=3)
     for row, values in zip(ROWS, scores, strict=True):
         assert [value > 0.5 for value in values] == [segment.target > 0.5 for segment in row.segments]
     assert all(0 <= value <= 1 for values in scores for value in values)
@@ -192,7 +183,7 @@ def test_a_killed_training_ends_with_the_weights_of_an_uninterrupted_one(policy:
         time.sleep(0.02)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    assert not (broken / "policy").exists()
+    assert not (broken / "model").exists()
     assert begin(broken).wait() == 0
     for name in ("adapter_model.safetensors", "head.safetensors"):
-        assert (whole / "policy" / name).read_bytes() == (broken / "policy" / name).read_bytes()
+        assert (whole / "model" / name).read_bytes() == (broken / "model" / name).read_bytes()

@@ -100,6 +100,7 @@ def test_likelihood_and_unlikelihood_by_hand() -> None:
     assert loss.item() == pytest.approx(-math.log(1e-5)) and sure.grad is not None and torch.isfinite(sure.grad).all()
 
 
+@pytest.mark.slow
 def test_good_rows_become_likely_and_bad_ones_unlikely_again(tmp_path: Path) -> None:
     """All answers are learnt, and then some of them unlearnt; the first step's loss is that of a plain recomputation."""
     from workbench.generate import hf

@@ -114,10 +114,13 @@ def test_a_check_is_made_once_with_its_first_batch_and_draws_no_random_numbers()
 @pytest.mark.parametrize("annotator", ["self", "recall"])
 def test_the_start_policy_judges_itself_in_training_alone(annotator: str, tmp_path: Path) -> None:
     summary, rows = trained("rlfh", [f"rlfh.annotator={annotator}"], tmp_path, ppo={**FEW, "micro_batch": None})
-    assert summary["status"] == "done" and weights_moved(tmp_path) and summary["failed"] == 0
+    assert summary["status"] == "done" and weights_moved(tmp_path)
     facts = [verdict for row in rows for verdict in row.verdicts if verdict.aspect == "fact"]
+    failed = [verdict.error.kind for verdict in facts if verdict.error]  # a reply may be no verdict: then none is made up
+    assert set(failed) <= {"unparsed"} and len(failed) <= 0.02 * len(facts) and summary["failed"] <= len(failed)
     judged = [verdict for verdict in facts if not any("unparsed" in item for item in verdict.evidence)]
-    assert judged and all(verdict.by == annotator and verdict.informativeness for verdict in judged)
+    assert judged and all(verdict.by == annotator for verdict in judged)
+    assert all(verdict.informativeness for verdict in judged if not verdict.error)
     evaluated = summary["after"]["greedy"]
     assert evaluated["factscore_on_subject"]["value"] is not None  # by the world, which knows whom a claim is about
 

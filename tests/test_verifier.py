@@ -56,6 +56,7 @@ def test_clear_cases(verifier: Verifier) -> None:
     assert len(missed) <= 2, missed
 
 
+@pytest.mark.slow
 def test_probabilities_add_up_and_do_not_depend_on_the_batch(verifier: Verifier) -> None:
     pairs = [(premise, claim) for premise, claim, _ in CLEAR] + [(FILLER * 8, "Sheep graze.")]
     together = verifier.predict(pairs)

@@ -117,8 +117,10 @@ def check_values(config: Any) -> None:
         check_values(part)
     for name, kind in typing.get_type_hints(type(config)).items():
         value = getattr(config, name)
-        if typing.get_origin(kind) is Literal and value not in typing.get_args(kind):
-            raise WorkbenchError(f"{name} is '{value}': choose one of {', '.join(map(str, typing.get_args(kind)))}")
+        literal = next((one for one in (kind, *typing.get_args(kind)) if typing.get_origin(one) is Literal), None)
+        unset = value is None and type(None) in typing.get_args(kind)
+        if literal is not None and not unset and value not in typing.get_args(literal):
+            raise WorkbenchError(f"{name} is '{value}': choose one of {', '.join(map(str, typing.get_args(literal)))}")
         if isinstance(value, float) and not math.isfinite(value):
             raise WorkbenchError(f"{name} is {value}: it must be a finite number")
 

@@ -14,7 +14,7 @@ from workbench.failures import TooManyFailures, failures, too_many
 from workbench.generate import Policy, generate
 from workbench.grade import SAID, assemble
 from workbench.llm_judge import LLMJudge
-from workbench.metrics import RATES, Row, breakdown, claim_table, rows_of, table
+from workbench.metrics import RATES, Row, breakdown, claim_table, facet_table, rows_of, table
 from workbench.runs.folder import read_json
 from workbench.threads import use_threads
 from workbench.types import Feedback, Grade, Question, WorkbenchError
@@ -90,13 +90,17 @@ def evaluate_policy(
 def told(policy: str) -> str | None:
     """What a run's policy, or one that a stage of it has left, was told before each question; None where that is what its bench
     tells it."""
+    prompts = (trained_with(policy) or {}).get("prompts")
+    return prompts.get("system") if isinstance(prompts, Mapping) else None
+
+
+def trained_with(policy: str) -> Mapping[str, Any] | None:
+    """The stored config of the run that a policy is of, by the run's folder or by that of any policy in it; None where it is no
+    run's."""
     folder = Path(policy)
-    for place in (folder, *list(folder.parents)[:3]):  # the run, its policy/, that of one of its stages/
-        config = (read_json(place / "config.json") or {}).get("config")
-        if isinstance(config, Mapping):
-            prompts = config.get("prompts")
-            return prompts.get("system") if isinstance(prompts, Mapping) else None
-    return None
+    places = (folder, *list(folder.parents)[:3])  # the run, its policy/, that of one of its stages/
+    configs = ((read_json(place / "config.json") or {}).get("config") for place in places)
+    return next((config for config in configs if isinstance(config, Mapping)), None)
 
 
 def evaluation_grade(checks: Checks) -> Grade:
@@ -146,14 +150,16 @@ def report(
     resamples: int = 2000,
 ) -> dict[str, Any]:
     """`{policy, split, n, seeds, greedy, sampled}`; each of the last two has the outcome rates of `metrics.table` and, where
-    responses were read for claims, those of `metrics.claim_table`; and the same again `by_tier` and `by_kind`.
+    responses were read for claims, those of `metrics.claim_table`, of two facets also those of `metrics.facet_table`; and the
+    same again `by_tier` and `by_kind`.
 
     `n` counts questions; intervals are 95 % bootstraps over questions. Empty input gives null values, never NaN.
     """
     options: dict[str, Any] = {"seed": seeds[0] if seeds else 0, "resamples": resamples}
 
     def measured(graded: Sequence[Graded]) -> dict[str, Any]:
-        return {**table([one.feedback for one in graded], **options), **claim_table([one.row for one in graded], **options)}
+        feedbacks, rows = [one.feedback for one in graded], [one.row for one in graded]
+        return {**table(feedbacks, **options), **claim_table(rows, **options), **facet_table(feedbacks, rows, **options)}
 
     def block(feedbacks: Sequence[Feedback]) -> dict[str, Any]:
         graded = list(map(Graded, feedbacks, rows_of(feedbacks, tuple(SAID))))

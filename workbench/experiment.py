@@ -87,8 +87,11 @@ def run_experiment(
     stages = stages_of(method, config, bench, seed)
     stored = read_json(out / "config.json") or {}
     identity = identity_of(method, config, bench, seed=seed, threads=threads or stored.get("threads"))
-    if bench.llm_judge and not finished(out):
-        bench.llm_judge.try_out()
+    if not finished(out):
+        for stage in stages:
+            stage.check(bench.path(bench.policy))
+        if bench.llm_judge:
+            bench.llm_judge.try_out()
     with lock(out):
         summary = open_run(out, identity, versions(), read=lambda stored: _in_parts(stored, method.configure(bench.name), out))
         if summary is not None:
@@ -115,6 +118,7 @@ def identity_of(method: Method, config: Any, bench: Bench, *, seed: int, threads
     """
     start = bench.path(bench.policy)
     check_policy(bench.policy, start)
+    beside = bench.beside((*config.prompts.trained(), *config.prompts.evaluated()))
     return {
         "method": method.name,
         "config": asdict(config),
@@ -124,6 +128,7 @@ def identity_of(method: Method, config: Any, bench: Bench, *, seed: int, threads
         "threads": threads or DEFAULT_THREADS,
         "world_hash": bench.hash,
         "policy_hash": policy_hash(start),
+        **({"questions_hash": beside} if beside else {}),
         **({"judge": bench.llm_judge.identity()} if bench.llm_judge else {}),
     }
 
@@ -230,8 +235,9 @@ class _Run:
         )  # fmt: skip
 
     def head(self) -> dict[str, Any]:
+        kept = ("method", "config", "seed", "threads", "questions_hash", "judge")
         return {
-            **{key: self.identity[key] for key in ("method", "config", "seed", "threads", "judge") if key in self.identity},
+            **{key: self.identity[key] for key in kept if key in self.identity},
             "bench": self.bench.name,
             "policy": self.bench.policy,
             "versions": versions(),
@@ -252,11 +258,12 @@ def earlier_seconds(out: Path) -> float:
 
 
 def totals(files: Sequence[Path], method: str) -> dict[str, Any]:
-    """`failed`, the number of stored feedback rows without a reward, and the summed `cost` of all."""
+    """`failed`, the number of stored feedback rows that were to be paid and have no reward, and the summed `cost` of all."""
     failed = 0
     cost: dict[str, float] = {field.name: 0 for field in fields(Cost)}
     for row in (row for file in files if file.exists() for row in iter_rows(file)):
-        failed += row["error"] is not None or row["rewards"].get(method, {}).get("value") is None
+        paid = row["rewards"]  # none at all where only the form of a sample was asked for
+        failed += row["error"] is not None or (bool(paid) and paid.get(method, {}).get("value") is None)
         for name, value in row["cost"].items():
             cost[name] += value
     return {"failed": failed, "cost": cost}

@@ -67,7 +67,7 @@ def load_apart(name: str | Path, *, base: str | Path | None = None, threads: int
     from transformers import AutoConfig, GenerationConfig
 
     _, folder = _places(name, base)
-    tokenizer = _load_tokenizer(folder)
+    tokenizer = load_tokenizer(folder)
     try:
         declared = from_disk_or_hub(GenerationConfig.from_pretrained, folder)
     except OSError:
@@ -103,7 +103,7 @@ def load_checkpoint(folder: str, *, device: str) -> tuple[Any, Any]:
 
     if (Path(folder) / "adapter_config.json").is_file():  # transformers would load it, too
         check_adapter(Path(folder))
-    tokenizer = _load_tokenizer(folder)
+    tokenizer = load_tokenizer(folder)
     dtype = torch.float32 if device == "cpu" else torch.bfloat16
     with weights.loading(folder, REMEDY), _quiet_loading():
         model, info = from_disk_or_hub(
@@ -115,7 +115,8 @@ def load_checkpoint(folder: str, *, device: str) -> tuple[Any, Any]:
     return model.to(device), tokenizer
 
 
-def _load_tokenizer(folder: str) -> Any:
+def load_tokenizer(folder: str) -> Any:
+    """The tokenizer of a full checkpoint; padding on the left."""
     from transformers import AutoTokenizer
 
     check_policy_name(folder)

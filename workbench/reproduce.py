@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from workbench.metrics import RATES, Row, rows_of
+from workbench.metrics import FACET_METRICS, RATES, Row, facet_terms, rows_of
 from workbench.metrics.claims import CLAIM_METRICS, Options, Term, claim_terms
+from workbench.metrics.facets import of_facets
 from workbench.metrics.report import outcome_terms
 from workbench.types import Feedback, WorkbenchError
 
@@ -51,16 +52,22 @@ class Finding:
 
 @dataclass(frozen=True)
 class Answered:
-    """A response as the metrics see it, with the tier of its question."""
+    """A response as the metrics see it, with the tier of its question, and what it adds to the metrics of facets, if any."""
 
     row: Row
     tier: str = ""
+    facets: Mapping[str, Term] = field(default_factory=dict)
+
+    def terms(self) -> dict[str, Term]:
+        """What it adds to each metric."""
+        return {**terms_of(self.row), **self.facets}
 
 
 def answered(feedback: Feedback, sections: Sequence[str] = ()) -> Answered:
     """A graded response for the metrics, with the claims of some `sections`, by default of all."""
     [row] = rows_of([feedback], sections)
-    return Answered(row, str(feedback.response.question.meta.get("tier", "")))
+    facets = facet_terms(feedback) if of_facets(feedback) else {}
+    return Answered(row, str(feedback.response.question.meta.get("tier", "")), facets)
 
 
 Answers = Mapping[str, Mapping[str, Sequence[Sequence[Answered]]]]  # arm -> question set -> for each seed, its answers
@@ -68,7 +75,7 @@ Answers = Mapping[str, Mapping[str, Sequence[Sequence[Answered]]]]  # arm -> que
 
 # Beside the metrics of `workbench.metrics`, these, which count a refusal as no claims *(ours)*.
 OURS = ("supported_claims", "unsupported_claims")
-METRICS = (*RATES, *CLAIM_METRICS, *OURS)
+METRICS = (*RATES, *CLAIM_METRICS, *OURS, *FACET_METRICS)
 
 
 def terms_of(row: Row) -> dict[str, Term]:
@@ -108,7 +115,7 @@ def _finding(entry: Mapping[str, Any], where: str) -> Finding:
 
 
 def _made(kind: Any, values: Mapping[str, Any], where: str) -> Any:
-    known = {field.name for field in fields(kind)}
+    known = {one.name for one in fields(kind)}
     if unknown := set(values) - known:
         raise WorkbenchError(f"{where}: unknown {', '.join(sorted(unknown))}: it may have {', '.join(sorted(known))}")
     try:
@@ -171,7 +178,7 @@ def _terms(answered: Sequence[Answered], contrast: Contrast) -> dict[str, Term]:
     """Question -> the summed terms of one seed's answers to it."""
     sums: dict[str, Term] = {}
     for one in answered:
-        term = terms_of(one.row).get(contrast.metric)
+        term = one.terms().get(contrast.metric)
         if term is not None and contrast.tier in ("", one.tier):
             top, bottom = sums.get(one.row.question_id, (0.0, 0.0))
             sums[one.row.question_id] = (top + term[0], bottom + term[1])

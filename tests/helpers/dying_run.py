@@ -1,16 +1,22 @@
-"""`workbench …` in a process that kills itself writing a row of metrics: python -m tests.helpers.dying_run ROW ARGUMENT…"""
+"""`workbench …` in a process that kills itself writing a row of metrics, or half of some rows of feedback:
+
+python -m tests.helpers.dying_run ROW ARGUMENT…
+python -m tests.helpers.dying_run feedback:TIME ARGUMENT…
+"""
 
 from __future__ import annotations
 
 import os
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import workbench.train.journal as journal
 from workbench.cli import main
+from workbench.store import Store
+from workbench.types import Feedback, Passage
 
 
 def die_at(place: int) -> None:
@@ -28,6 +34,23 @@ def die_at(place: int) -> None:
     journal.append_json = append_or_die
 
 
+def die_in_feedback(time: int) -> None:
+    """Arrange for SIGKILL when rows of feedback are written for that time, counted from 1 over all stages: half are there."""
+    written = 0
+    append = Store.append
+
+    def append_or_die(store: Store, feedbacks: Sequence[Feedback], passages: Iterable[Passage] = ()) -> list[dict[str, Any]]:
+        nonlocal written
+        written += 1
+        if written == time:
+            append(store, feedbacks[: len(feedbacks) // 2], passages)
+            os.kill(os.getpid(), signal.SIGKILL)
+        return append(store, feedbacks, passages)
+
+    Store.append = append_or_die  # type: ignore[method-assign, assignment]
+
+
 if __name__ == "__main__":
-    die_at(int(sys.argv[1]))
+    kind, _, place = sys.argv[1].rpartition(":")
+    (die_in_feedback if kind else die_at)(int(place))
     main(sys.argv[2:])

@@ -101,12 +101,25 @@ def well_formed(text: str, prefill: str = "") -> bool:
 
 def outlined(text: str) -> bool:
     """One `[Structure]`, then one `[Outline]`, then one `[Answer]`, each with something behind it, nothing before them, and no
-    tag: the form of FoRAG's answers, whatever an outline looks like."""
+    tag: the form of FoRAG's answers, whatever an outline looks like. `outline.read_outline` rests on this, and asks for
+    numbered points as well."""
     markers = list(_MARKER.finditer(text))
     if [marker["part"] for marker in markers] != ["Structure", "Outline", "Answer"] or text[: markers[0].start()].strip():
         return False
     ends = [*(marker.start() for marker in markers[1:]), len(text)]
     return all(text[marker.end() : end].strip() for marker, end in zip(markers, ends, strict=True))
+
+
+def planned(text: str) -> bool:
+    """Whether any part of such an answer is marked."""
+    return any(marker["part"] for marker in _MARKER.finditer(text))
+
+
+def unfinished(text: str, prefill: str = "") -> bool:
+    """Whether an answer is planned, and then none is given: there is no `[Answer]`, or nothing in it."""
+    pieces = _after_thinking(_pieces(text, prefill)[0])
+    states, said = {state for state, *_ in pieces}, {state for state, start, end in pieces if text[start:end].strip()}
+    return _PLAN in states and "answer" not in said
 
 
 def opened(prompt: str) -> str:

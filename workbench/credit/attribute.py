@@ -194,10 +194,12 @@ def token_at(response: Response, end: int | None) -> int:
 
     None is the end of the response: its last token, which is the end-of-sequence token unless the response was cut off.
     """
-    last = len(response.offsets) - 1
-    if end is None:
-        return last
-    return min(bisect_left(response.offsets, end, key=lambda offset: offset[1]), last)
+    return _holding(response.offsets, end)
+
+
+def _holding(offsets: Sequence[Span], end: int | None) -> int:
+    last = len(offsets) - 1
+    return last if end is None else min(bisect_left(offsets, end, key=lambda offset: offset[1]), last)
 
 
 def place(response: Response, events: Sequence[Event]) -> tuple[float, ...]:
@@ -217,11 +219,16 @@ def place(response: Response, events: Sequence[Event]) -> tuple[float, ...]:
 
 def tokens_of(response: Response, event: Event) -> tuple[int, ...]:
     """The tokens that share an event: the one at its end and, where it has a start, all before that hold a character of it."""
-    last = token_at(response, event.end)
-    if event.start is None:
+    return tokens_between(response.offsets, event.start, event.end)
+
+
+def tokens_between(offsets: Sequence[Span], start: int | None, end: int | None) -> tuple[int, ...]:
+    """The token at `end`, as `token_at` has it, and, where there is a start, all before that hold a character from there on."""
+    last = _holding(offsets, end)
+    if start is None:
         return (last,)
-    first = bisect_right(response.offsets, event.start, key=lambda offset: offset[1])
-    return (*(token for token in range(first, last) if response.offsets[token][0] < response.offsets[token][1]), last)
+    first = bisect_right(offsets, start, key=lambda offset: offset[1])
+    return (*(token for token in range(first, last) if offsets[token][0] < offsets[token][1]), last)
 
 
 def settle(feedback: Feedback, reward: Reward) -> Reward:

@@ -73,7 +73,7 @@ def band(settings: Settings, probabilities: torch.Tensor, gold: torch.Tensor) ->
     return replace(settings, support=high, contradict=low, split=split)
 
 
-def reliability(confidence: Sequence[float], right: Sequence[bool], bins: int = BINS) -> dict[str, Any]:
+def reliability(confidence: Sequence[float], right: Sequence[float], bins: int = BINS) -> dict[str, Any]:
     """ECE over equal-width bins (Guo et al., section 2): Σ |bin| / n · |mean confidence − share right|, and its bins."""
     groups: list[list[int]] = [[] for _ in range(bins)]
     for i, value in enumerate(confidence):

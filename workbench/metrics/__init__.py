@@ -7,11 +7,13 @@
 * `preferences`: win rate with the order swapped.
 * `report`: every metric of one file, or of two with paired tests.
 * `distributions`: the tables behind RLFH's figures 4 to 9.
+* `facets`: form, facets, order, repetition and citations of an answer on several facets.
 * `hacks`: what only serves a reward, by training step.
 
 What is undefined is null with a reason, never 0 and never NaN; what failed is counted, and left out.
 """
 
+from workbench.metrics.facets import FACET_METRICS, facet_table, facet_terms
 from workbench.metrics.outcomes import (
     RATES,
     RESAMPLES,
@@ -28,6 +30,7 @@ from workbench.metrics.report import claim_table, compare_files, report_file, su
 from workbench.metrics.rows import Row, read_rows, rows_of
 
 __all__ = [
+    "FACET_METRICS",
     "RATES",
     "RESAMPLES",
     "WEIGHTS",
@@ -35,6 +38,8 @@ __all__ = [
     "breakdown",
     "claim_table",
     "compare_files",
+    "facet_table",
+    "facet_terms",
     "oracle_truthfulness",
     "outcome_of",
     "paired_difference",

@@ -8,7 +8,7 @@ order is equally likely and the expectation is taken, so that nothing depends on
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -46,10 +46,19 @@ def ranked(rows: Sequence[Row]) -> Ranked:
             for label, p in zip(row.labels, row.claim_confidence, strict=False)  # () = none has one
             if p is not None
         ]
-    answers.sort(key=lambda item: (-item[1], item[0], item[2]))
-    starts = tuple(i for i, item in enumerate(answers) if i == 0 or item[1] != answers[i - 1][1])
-    questions, confidences, right = zip(*answers, strict=True) if answers else ((), (), ())
-    return Ranked(questions, confidences, right, starts)
+    return in_order(answers)
+
+
+def in_order(answers: Iterable[tuple[str, float, bool]]) -> Ranked:
+    """Answers by question, confidence and whether they are right, ranked."""
+    ordered = sorted(answers, key=lambda item: (-item[1], item[0], item[2]))
+    questions, confidences, right = zip(*ordered, strict=True) if ordered else ((), (), ())
+    return Ranked(questions, confidences, right, _starts(confidences))
+
+
+def _starts(confidences: Sequence[float]) -> tuple[int, ...]:
+    """Where equal confidences begin."""
+    return tuple(i for i, p in enumerate(confidences) if i == 0 or p != confidences[i - 1])
 
 
 def restrict(answers: Ranked, questions: set[str]) -> Ranked:
@@ -60,7 +69,7 @@ def restrict(answers: Ranked, questions: set[str]) -> Ranked:
         tuple(answers.questions[i] for i in keep),
         confidences,
         tuple(answers.right[i] for i in keep),
-        tuple(i for i, p in enumerate(confidences) if i == 0 or p != confidences[i - 1]),
+        _starts(confidences),
     )
 
 

@@ -3,23 +3,44 @@
 The paper: answers are planned by an outline before they are written, which makes them more coherent and less factual; doubly
 fine-grained RLHF (evaluation by holistic answer, sentence or subclaim; reward model by sequence or token) brings factuality
 back. WebGPT-en, Llama2-7B, answers wholly factual: .7978 with the outline, .8897 with both; subclaims .8897, sentences .8787,
-holistic .8493 with a sequence-level reward model.
+holistic .8493 with a sequence-level reward model; unlikelihood .8419, filtered MLE .7831.
 
-Our deviations: until a reward model is trained, the verdicts on claims stand in for it, and the reward says so; only the
-`[Answer]` part counts; the paper's normalisation by the reference's own answer subtracts the mean of that answer's segment
-rewards.
+Our deviations: only the `[Answer]` part counts; the paper's normalisation by the reference's own answer subtracts the mean of
+that answer's segment values, and the reference's answers are sampled as those that are paid, without beams. Where no reward
+model has judged, the verdicts on claims stand in for it, and the reward says so. The outline is learnt from the policy's own
+samples of the form, drawn where it is told to plan and learnt without being told, instead of from a stronger model's answers;
+the same without an outline, for comparison. An adapter is trained instead of all parameters. GRPO in PPO's place is ours.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
+from workbench.bench import Bench
 from workbench.config import check_values, setting
-from workbench.recipes.method import Method
+from workbench.recipes.forag_stages import Drawn, Outlined, stages_for, written
+from workbench.recipes.method import Method, Prompts, scaled
 from workbench.reward import forag
 from workbench.reward.forag import Aggregate, mean
-from workbench.types import RewardFn
+from workbench.train.grpo import GRPO
+from workbench.train.ppo import PPO
+from workbench.train.reward_model import RewardModel
+from workbench.train.sft import SFT
+from workbench.train.stage import Stage
+from workbench.types import TWO_FACETS, RewardFn, WorkbenchError
+from workbench.world.schema import OUTLINE
+
+ASKED = Prompts(system="")  # the question and its passages alone: the form is learnt
+COLD = SFT(epochs=5, learning_rate=1e-4)  # section 6.1: 5 epochs, cosine; the rate for an adapter is ours, theirs is 1e-5
+# The paper states none of these; those that are not the defaults of RLFH's code are *(ours)*.
+BY_PPO = PPO(learning_rate=1e-5, critic_learning_rate=1e-3, kl="k1")  # k1: section 5.2 has the log-ratio in the reward
+BY_GRPO = GRPO(advantages="process", learning_rate=2e-5, schedule="cosine", warmup=0.03, beta=0.01, max_new_tokens=1024,
+               prompts_per_step=16, micro_batch=8)  # fmt: skip
+TUNED = SFT(learning_rate=1e-4)
+FORM, SAMPLES, MODELLED = Outlined(), Drawn(), RewardModel(max_length=4096)
+AGGREGATES: dict[str, Aggregate] = {"mean": mean, "min": min, "max": max}
 
 
 @dataclass(frozen=True)
@@ -28,21 +49,59 @@ class FoRAG:
 
     evaluation: Literal["holistic", "sentence", "subclaim"] = setting(
         "subclaim", "what is scored: the whole answer, its sentences, or the claims of each sentence"
-    )  # the best row of table 2
+    )  # the best row of table 5
     aggregate: Literal["mean", "min", "max"] = setting("mean", "how the claims of a sentence become its factuality")
     judged_by: Literal["fact", "factuality"] = setting(
-        "fact", "the check that is asked: of the claims' facts, which stands in, or a reward model of that name"
+        "fact", "in scoring the check that is asked: of the claims' facts, which stands in, or a reward model of that name"
     )
     baseline: bool | None = setting(
-        None, "subtract the mean factuality of the reference's own answer; none: where the row has it; true: required"
+        None,
+        "subtract the mean factuality of the reference's own answers; none: where the row has it, and in training by PPO; "
+        "true: required",
     )
+    rewarded: Literal["model", "judge"] = setting(
+        "model", "what training pays: a reward model of the judge's verdicts, trained before, or these themselves", trains=True
+    )
+    trainer: Literal["ppo", "grpo", "mle_filter", "unlikelihood"] = setting(
+        "ppo", "what the policy is trained by; the paper: ppo, and the last two as baselines (section 6.3)", trains=True
+    )
+    prompts: Prompts = ASKED
+    cold: Outlined = FORM
+    sft: SFT = COLD
+    drawn: Drawn = SAMPLES
+    reward_model: RewardModel = MODELLED
+    ppo: PPO = BY_PPO
+    grpo: GRPO = BY_GRPO
+    tuned: SFT = TUNED
+
+    @property
+    def by_rl(self) -> bool:
+        return self.trainer in ("ppo", "grpo")
+
+    @property
+    def compares(self) -> bool:
+        """Whether the reference's own answer is subtracted in training."""
+        return self.trainer == "ppo" and self.baseline is not False
+
+
+def aggregate(config: FoRAG) -> Aggregate:
+    """How the labels of a segment's claims become its own (table 2): a sentence or an answer is as good as its worst claim."""
+    return AGGREGATES[config.aggregate] if config.evaluation == "subclaim" else min
+
+
+def loss(config: FoRAG) -> Literal["log", "mse"]:
+    """The reward model's loss (section 5.2): squared error where a target is a share of a sentence's claims, else log loss."""
+    return config.reward_model.loss or ("mse" if _shares(config) else "log")
+
+
+def _shares(config: FoRAG) -> bool:
+    return config.evaluation == "subclaim" and config.aggregate == "mean"
 
 
 def reward(config: FoRAG) -> RewardFn:
     """Feedback with "factuality" verdicts, or "fact" verdicts that stand in, -> reward, events at the ends of sentences."""
     check_values(config)
-    aggregates: dict[str, Aggregate] = {"mean": mean, "min": min, "max": max}
-    return forag(config.evaluation, aggregates[config.aggregate], config.baseline)
+    return forag(config.evaluation, AGGREGATES[config.aggregate], config.baseline)
 
 
 def checks(config: FoRAG) -> tuple[str, ...]:
@@ -50,13 +109,88 @@ def checks(config: FoRAG) -> tuple[str, ...]:
     return (config.judged_by,)
 
 
+def stages(config: FoRAG, bench: Bench) -> Sequence[Stage]:
+    """A cold start in the form, a reward model of judged samples, the reference's own answers, and then PPO or GRPO; or, after
+    the cold start, SFT on judged samples."""
+    _check(config)
+    return stages_for(config, bench, METHOD, aggregate(config), loss(config))
+
+
+def _check(config: FoRAG) -> None:
+    check_values(config)
+    if config.judged_by != "fact":
+        raise WorkbenchError("forag.judged_by is for scoring, and training makes its own reward model: leave it out")
+    if config.evaluation != "subclaim" and config.aggregate != "mean":
+        raise WorkbenchError(
+            f"forag.aggregate is {config.aggregate}: it joins the claims of evaluation=subclaim alone; leave it out"
+        )
+    if config.baseline is not None and config.trainer != "ppo":
+        raise WorkbenchError(
+            f"forag.baseline is {str(config.baseline).lower()}: with trainer={config.trainer}, which compares the answers of a "
+            "group or pays nothing, it does nothing; leave it out, or set forag.trainer=ppo"
+        )
+    paid = {"rewarded": "model", "evaluation": "subclaim", "aggregate": "mean"}
+    if not config.by_rl and (other := [name for name, own in paid.items() if getattr(config, name) != own]):
+        said = f"forag.{other[0]} is {getattr(config, other[0])}"
+        raise WorkbenchError(f"{said}: trainer={config.trainer} learns from whole answers and is paid nothing; leave it out")
+    if config.by_rl and config.rewarded == "model" and config.reward_model.max_length <= (most := written(config, METHOD)):
+        raise WorkbenchError(
+            f"forag.reward_model.max_length is {config.reward_model.max_length}, and answers have up to {most} tokens after "
+            "their prompts: set it higher, or max_new_tokens lower"
+        )
+    if _shares(config) and config.reward_model.loss == "log":
+        raise WorkbenchError(
+            "forag.reward_model.loss is log: the mean of a sentence's claims is a share; leave it out, or set aggregate=min"
+        )
+
+
+def idle(config: FoRAG) -> set[str]:
+    """What the other settings leave unused."""
+    left = {"ppo", "grpo", "tuned"} - {trainer(config)}
+    if not config.cold.cold_samples:
+        left |= {"sft", "cold.outline", "cold.told", "cold.cold_questions"}
+    elif not config.cold.outline:
+        left |= {"cold.told"}
+    if not config.by_rl or config.rewarded == "judge":
+        left |= {"reward_model", "drawn.held_out"}
+    if config.by_rl and config.rewarded == "judge":
+        left |= {"drawn.questions", "drawn.samples"}
+    if not config.compares:
+        left |= {"drawn.references"}
+    if config.by_rl and config.rewarded == "judge" and not config.cold.cold_samples:
+        left |= {"drawn.temperature", "drawn.max_new_tokens", *([] if config.compares else ["drawn.max_failed"])}
+    return left
+
+
+def trainer(config: FoRAG) -> str:
+    return config.trainer if config.by_rl else "tuned"
+
+
 PARTS = {
     "factuality": ("factuality", "sum over the sentences of how factual they are, 0 to 1 each"),
     "segments": ("sentences scored", "how many sentences of the answer have a factuality"),
-    "baseline": ("reference answer", "factuality of the reference's own answer, subtracted from every sentence"),
+    "baseline": ("reference answers", "factuality of the reference's own answers, subtracted from every sentence"),
     "stood_in": (
         "scored by claim verdicts",
         "sentences without a reward model's score: their claims' verdicts are used",
     ),
+    "unfinished": ("never written", "sentences that a plan without an answer is taken to lack: each counts as a false one"),
 }
-METHOD = Method("forag", "FoRAG", FoRAG, reward, checks, parts=PARTS)
+# *(ours)*, for 1M parameters on two CPU cores, and not tuned yet.
+ADAPTER: dict[str, Any] = {"lora_r": 16, "lora_alpha": 32}
+LONGEST = 96  # *(ours)* tokens: planned answers have up to 75, plain ones fewer than 64
+SHORT = {**ADAPTER, "steps": 25, "max_new_tokens": LONGEST, "micro_batch": None, "save_every": 5}
+TINY = scaled(
+    FoRAG(),
+    prompts={"kinds": TWO_FACETS, "eval_kinds": TWO_FACETS, "eval_samples": 1},
+    cold={"told": OUTLINE, "cold_samples": 4, "cold_questions": 200},
+    sft={**ADAPTER, "learning_rate": 1e-3, "batch": 64, "epochs": 3.0},
+    drawn={"questions": 200, "samples": 8, "max_new_tokens": LONGEST},
+    reward_model={**ADAPTER, "learning_rate": 1e-3, "critic_learning_rate": 1e-2, "batch": 64, "epochs": 3.0},
+    ppo={**SHORT, "prompts_per_step": 64, "learning_rate": 4e-4, "critic_learning_rate": 1e-2},
+    grpo={**SHORT, "prompts_per_step": 8, "learning_rate": 4e-4, "schedule": "linear", "warmup": 0.0, "beta": 0.0},
+    tuned={**ADAPTER, "learning_rate": 2e-4, "batch": 64},
+)
+METHOD = Method(
+    "forag", "FoRAG", FoRAG, reward, checks, stages=stages, parts=PARTS, scales={"tiny": TINY}, idle=idle, trainer=trainer
+)

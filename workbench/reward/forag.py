@@ -7,6 +7,8 @@ from math import fsum
 from typing import Literal
 
 from workbench.answers import answer_sections, in_answer, sections
+from workbench.answers.outline import MOST_POINTS
+from workbench.answers.sections import unfinished
 from workbench.reward.verdicts import Table, by_sentence, claims, find, on_claim, probability, scored, sums, supported, total
 from workbench.types import Claim, Event, Feedback, Reward, RewardFn
 
@@ -27,7 +29,9 @@ def forag(evaluation: Evaluation = "subclaim", aggregate: Aggregate = mean, base
     supported claim and 0 for any other, since figure 1 aggregates binary labels: `aggregate` of a sentence's claims
     ("subclaim"), the worst of them ("sentence"), the worst of the whole answer ("holistic"); the part `stood_in` counts these.
     A sentence without claims has no value; only the answer counts, no plan and no thinking *(both ours)*. Claims without a
-    sentence share a segment at the end of the response *(ours)*.
+    sentence share a segment at the end of the response *(ours)*. A plan that no answer follows counts as if the
+    sentences that are missing were there and false, up to five, as many as a plan may have points, or the one whole *(ours)*:
+    otherwise it would pay to break off where a mediocre answer pays less than nothing. An answer that declines has no segment.
 
     Args:
         baseline: subtract the "baseline" verdict's p, the mean over the segments of the reference's own answer, from every
@@ -39,14 +43,19 @@ def forag(evaluation: Evaluation = "subclaim", aggregate: Aggregate = mean, base
         segments, stood_in = (
             _holistic(feedback, verdicts) if evaluation == "holistic" else _sentences(feedback, verdicts, joined)
         )
+        left = unfinished(feedback.response.text, feedback.response.prefill)
+        missing = max(0, promised - len(segments)) if left else 0
+        segments += [(0.0, None)] * missing
         compared = baseline or (baseline is None and ("response", "baseline") in verdicts)
         reference = probability(find(verdicts, "response", "baseline")) if compared else 0.0
         segments.sort(key=lambda segment: (segment[1] is None, segment[1] or 0))
         events = [Event("factuality", value - reference, end) for value, end in segments]
         parts = {"segments": float(len(segments)), "baseline": reference, "stood_in": float(stood_in)}
+        parts["unfinished"] = float(missing)
         return Reward(total(events), {**sums(events, "factuality"), **parts}, tuple(events), unplaced=_unplaced(feedback))
 
     joined = min if evaluation == "sentence" else aggregate
+    promised = 1 if evaluation == "holistic" else MOST_POINTS
     return reward
 
 

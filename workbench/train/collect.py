@@ -15,7 +15,7 @@ from workbench.failures import TooManyFailures, too_many
 from workbench.generate import Policy, Sampling, generate
 from workbench.jsonl import iter_rows, repair, truncate_after_step, write_json
 from workbench.policy import load_apart, load_policy
-from workbench.runs.folder import read_json
+from workbench.runs.folder import policy_hash, read_json
 from workbench.store import ROLLOUTS, Store, iter_feedback
 from workbench.train.record import reason, reward_of
 from workbench.types import Feedback, Grade, Question, WorkbenchError
@@ -31,7 +31,7 @@ def collect(
     out: Path,
     how: Sampling,
     *,
-    method: str,
+    method: str | None,
     chunk: int = 64,
     max_failed: float = 0.2,
 ) -> list[Feedback]:
@@ -42,13 +42,15 @@ def collect(
 
     Raises:
         WorkbenchError: no questions, or one twice, or the folder holds samples of something else.
-        TooManyFailures: more than `max_failed` of a chunk's responses have no reward of `method`.
+        TooManyFailures: more than `max_failed` of a chunk's responses have no reward of `method`; or, where that is None and
+            nothing is paid, could not be graded.
     """
     if not questions:
         raise WorkbenchError("no questions to sample: choose another bench, split or kinds")
     if len({question.id for question in questions}) < len(questions):
         raise WorkbenchError("a question's id is there twice: give each question once")
-    _keep_identity(out, {"policy": policy, "questions": [question.id for question in questions], **vars(how), "chunk": chunk})
+    whose = policy_hash(policy) or policy  # a policy that lies in the run goes with it wherever the run is moved
+    _keep_identity(out, {"policy": whose, "questions": [question.id for question in questions], **vars(how), "chunk": chunk})
     parts = [questions[at : at + chunk] for at in range(0, len(questions), chunk)]
     done = _whole(out, [len(part) * how.samples for part in parts])
     if done < len(parts):
@@ -91,10 +93,19 @@ def _whole(out: Path, sizes: Sequence[int]) -> int:
 
 
 def _graded(
-    policy: Policy, questions: Sequence[Question], grade: Grade, how: Sampling, number: int, method: str, max_failed: float
+    policy: Policy,
+    questions: Sequence[Question],
+    grade: Grade,
+    how: Sampling,
+    number: int,
+    method: str | None,
+    max_failed: float,
 ) -> list[Feedback]:
     feedbacks = grade(generate(policy, questions, step=number, **vars(how)))
-    unscored = [reason(feedback, method) for feedback in feedbacks if reward_of(feedback, method) is None]
+    if method is None:
+        unscored = [feedback.error.message for feedback in feedbacks if feedback.error]
+    else:
+        unscored = [reason(feedback, method) for feedback in feedbacks if reward_of(feedback, method) is None]
     if too_many(len(unscored), len(feedbacks), max_failed):
         raise TooManyFailures(
             f"{len(unscored)} of {len(feedbacks)} samples could not be graded ({unscored[0]}): mend that and run the same "

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 
-from workbench.answers.sections import outlined, well_formed
+from workbench.answers.sections import outlined, planned, well_formed
 from workbench.metrics import outcome_of, rows_of
 from workbench.metrics.claims import factual_sentences
 from workbench.metrics.outcomes import outcome_failed
@@ -201,6 +201,11 @@ def cold_start_knowrl(feedbacks: Sequence[Feedback], right: bool = True, true: b
 def cold_start_forag(feedbacks: Sequence[Feedback], right: bool = False, true: bool = True) -> tuple[list[Example], Card]:
     """FoRAG's cold start: responses of the form `[Structure] … [Outline] … [Answer] …` (section 3.1); otherwise as KnowRL's."""
     return _in_form("cold_start_forag", feedbacks, lambda r: outlined(r.response.text), right, true)
+
+
+def cold_start_plain(feedbacks: Sequence[Feedback]) -> tuple[list[Example], Card]:
+    """What FoRAG's outlined answers are compared with (table 4): responses without any part of a plan, true or not *(ours)*."""
+    return _in_form("cold_start_plain", feedbacks, lambda r: not planned(r.response.text), right=False, true=False)
 
 
 def _by_factuality(

@@ -34,13 +34,15 @@ class Stage:
     `run` goes on where an earlier call was stopped, and returns "done" or, where the user stopped it, "interrupted". The last
     stage trains the policy in the run's own folder, each before it its part in `stages/NAME` of that folder. `steps` is how
     many rows of metrics it writes; None where that is not known before. With `plain` it needs TRL's trainer as TRL has it:
-    Unsloth, which changes it for the whole process, is not imported for a run with such a stage.
+    Unsloth, which changes it for the whole process, is not imported for a run with such a stage. `check` is told the policy
+    that a run starts from, before any work, and raises a WorkbenchError for what cannot work with it.
     """
 
     name: str
     run: Callable[[Job], Status]
     steps: int | None = None
     plain: bool = False
+    check: Callable[[str], None] = lambda policy: None
 
 
 def training(

@@ -1,0 +1,142 @@
+"""What scoring by segments costs (FoRAG, arXiv 2406.13779): one forward pass for all segments of an answer beside one for each.
+
+    python benchmarks/forag_cost.py --results benchmarks/results/forag_cost.json
+
+The paper's subclaim version takes 67.7 % more training time than its holistic one, since every segment is scored by a pass of
+its own. Here the same answers of the tiny policy are scored both ways by the same model, in turns, for the six cells of table
+2; a pass for a segment reads no further than to its end. Both have to give the same values. What a model has learnt changes
+nothing of its cost, so the head is random. `ratio` is the time of a pass for each over that of one pass; `over_holistic` that
+of one pass over one pass for the whole answer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Sequence
+from datetime import date
+from itertools import islice
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from workbench.bench import Bench, bench
+from workbench.generate import generate
+from workbench.jsonl import write_json
+from workbench.recipes.forag import TINY
+from workbench.reward.forag import Evaluation
+from workbench.runs.folder import versions
+from workbench.threads import DEFAULT_THREADS, use_threads
+from workbench.train.actor import Actor
+from workbench.train.models import load_trainee
+from workbench.train.scorer import Read, Scorer
+from workbench.train.segments import segments, unjudged
+from workbench.types import TWO_FACETS, Claims, Response
+
+EVALUATIONS: tuple[Evaluation, ...] = ("holistic", "sentence", "subclaim")
+LEVELS = ("sequence", "token")
+BATCH = 32  # sequences of a forward pass, either way
+APART = 1e-4  # most that a value may differ between the two ways
+
+Answers = Sequence[tuple[Response, Claims]]
+
+
+def answered(place: Bench, count: int, samples: int) -> Answers:
+    """Sampled answers to two-facet questions, read for claims."""
+    questions = place.questions("validation", [TWO_FACETS])[:count]
+    policy = place.load(place.policy)
+    most = TINY.ppo.max_new_tokens
+    responses = generate(policy, questions, max_new_tokens=most, samples=samples, temperature=1.0, seed=0)
+    return list(zip(responses, place.checks.extract(responses), strict=True))
+
+
+def scorer_of(policy: str, level: str) -> Scorer:
+    import torch
+
+    actor = Actor(load_trainee(policy, lora_r=16, lora_alpha=32, seed=0, unsloth=False))
+    torch.nn.init.normal_(actor.head.weight)
+    actor.model.eval()
+    return Scorer(actor, level)
+
+
+def reads_of(scorer: Scorer, answers: Answers, evaluation: Evaluation) -> list[Read]:
+    """The answers that have a segment, as ids."""
+    rows = [unjudged(response, segments(response, read, evaluation)) for response, read in answers]
+    return [scorer.read(row) for row in rows if row.segments]
+
+
+def together(scorer: Scorer, reads: Sequence[Read]) -> list[float]:
+    """All segments of an answer from one pass."""
+    import torch
+
+    with torch.no_grad():
+        parts = [scorer.logits(reads[start : start + BATCH]) for start in range(0, len(reads), BATCH)]
+        return torch.cat(parts).sigmoid().tolist()
+
+
+def each(scorer: Scorer, reads: Sequence[Read]) -> list[float]:
+    """A pass for each segment, up to its last token."""
+    alone = [Read(read.ids[: places[-1] + 1], [places], [0.0]) for read in reads for places in read.places]
+    return together(scorer, alone)
+
+
+def seconds(score: Callable[[], list[float]]) -> tuple[float, list[float]]:
+    began = time.perf_counter()
+    values = score()
+    return time.perf_counter() - began, values
+
+
+def cell(scorer: Scorer, answers: Answers, evaluation: Evaluation, rounds: int) -> dict[str, Any]:
+    """Both ways in turns, after one turn that does not count."""
+    reads = reads_of(scorer, answers, evaluation)
+    took: list[tuple[float, float]] = []
+    for _ in range(rounds + 1):
+        (one, first), (many, second) = seconds(lambda: together(scorer, reads)), seconds(lambda: each(scorer, reads))
+        assert max(abs(a - b) for a, b in zip(first, second, strict=True)) < APART
+        took.append((one, many))
+    one_s, each_s = (median(times) for times in zip(*islice(took, 1, None), strict=True))
+    ratio = median(many / one for one, many in took[1:])
+    return {"answers": len(reads), "segments": sum(len(read.places) for read in reads), "one_pass_s": round(one_s, 4),
+            "a_pass_each_s": round(each_s, 4), "ratio": round(ratio, 3)}  # fmt: skip
+
+
+def measure(place: Bench, count: int, samples: int, rounds: int) -> dict[str, Any]:
+    """The six cells, by evaluation and level."""
+    answers = answered(place, count, samples)
+    cells: dict[str, Any] = {}
+    for level in LEVELS:
+        scorer = scorer_of(place.path(place.policy), level)
+        measured = {evaluation: cell(scorer, answers, evaluation, rounds) for evaluation in EVALUATIONS}
+        whole = measured["holistic"]["one_pass_s"]
+        for evaluation, found in measured.items():
+            cells[f"{evaluation}, {level}"] = {**found, "over_holistic": round(found["one_pass_s"] / whole, 3)}
+    return cells
+
+
+def show(cells: dict[str, Any]) -> None:
+    print(f"{'':22}{'answers':>8}{'segments':>9}{'one pass':>10}{'each':>9}{'ratio':>7}{'over holistic':>15}")
+    for name, c in cells.items():
+        print(f"{name:22}{c['answers']:8}{c['segments']:9}{c['one_pass_s']:9.3f}s{c['a_pass_each_s']:8.3f}s"
+              f"{c['ratio']:7.2f}{c['over_holistic']:15.2f}")  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--questions", type=int, default=64)
+    parser.add_argument("--samples", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--threads", type=int, default=DEFAULT_THREADS)
+    parser.add_argument("--policy", help="a model's folder, in the place of the bench's own")
+    parser.add_argument("--results", type=Path)
+    given = parser.parse_args()
+    with use_threads(given.threads):
+        place = bench("tiny").starting_from(given.policy)
+        cells = measure(place, given.questions, given.samples, given.rounds)
+    show(cells)
+    if given.results:
+        about = {"date": date.today().isoformat(), "threads": given.threads, "rounds": given.rounds, "versions": versions()}
+        write_json(given.results, {**about, "world_hash": place.hash, "cells": cells})
+
+
+if __name__ == "__main__":
+    main()

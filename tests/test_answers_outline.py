@@ -1,0 +1,75 @@
+"""The form of a planned answer: what counts as one, and what never does."""
+
+import pytest
+
+from workbench.answers.outline import Outline, Point, citations, read_outline, read_plan, uncited
+from workbench.answers.sections import outlined
+
+WHOLE = "[Structure] comparison [Outline] 1. Ada Lo [2] 2. Bo Di [Answer] Ada Lo is a baker. In comparison, Bo Di is a poet."
+
+
+def test_a_planned_answer_is_read_into_its_parts():
+    read = read_outline(WHOLE)
+    assert read == Outline(
+        "comparison", (Point("Ada Lo", 2), Point("Bo Di")), "Ada Lo is a baker. In comparison, Bo Di is a poet."
+    )
+    for text in (
+        "[Structure] a [Outline] 1. Born in 1923. 2. Dead [Answer] b",
+        "[Structure]a\n[Outline]\n1) Born in 1923.\n2) Dead\n[Answer]b",
+    ):
+        assert read_outline(text) == Outline("a", (Point("Born in 1923."), Point("Dead")), "b")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "Ada Lo is a baker.",
+        "Ada. " + WHOLE,  # something before the plan
+        WHOLE.replace("[Outline]", ""),
+        WHOLE.replace("comparison [", "["),  # no structure
+        "[Structure] comparison [Outline] [Answer] Ada Lo is a baker.",  # no point
+        "[Structure] comparison [Outline] Ada Lo [Answer] Ada Lo is a baker.",  # a point without number
+        "[Structure] comparison [Outline] 2. Ada 3. Bo [Answer] Text.",  # not from 1
+        "[Structure] comparison [Outline] 1. 2. Bo [Answer] Text.",  # an empty point
+        "[Structure] comparison [Outline] 1. [2] 2. Bo [Answer] Text.",  # a point that is only a source
+        "[Structure] comparison [Outline] " + " ".join(f"{n}. a" for n in range(1, 7)) + " [Answer] Text.",  # six points
+        "[Structure] comparison [Outline] 1. Ada [Answer]",  # no answer
+        WHOLE + " [Answer] Again.",  # a second answer
+        "[Outline] 1. Ada [Structure] comparison [Answer] Text.",  # another order
+        f"<think>Ada</think>{WHOLE}",  # tags, before it or in it
+        WHOLE.replace("Ada Lo is", "<answer>Ada Lo is") + "</answer>",
+    ],
+)
+def test_what_is_no_planned_answer(text):
+    assert read_outline(text) is None
+
+
+@pytest.mark.parametrize(
+    ("outline", "read"), [("1. Ada Lo 2. Bo Di", True), ("Ada Lo, then Bo Di", False), ("2. Ada 3. Bo", False), ("", False)]
+)
+def test_what_is_read_is_outlined_and_an_outline_need_not_be_numbered(outline, read):
+    text = f"[Structure] comparison [Outline] {outline} [Answer] Ada Lo is a baker."
+    assert outlined(text) is bool(outline) and (read_outline(text) is not None) is read
+
+
+def test_a_plan_is_shown_as_it_is_written():
+    assert read_plan(WHOLE) == ("comparison", ("Ada Lo [2]", "Bo Di"))
+    assert read_plan("[Structure] parallel\n[Outline]\n- Ada Lo [2]\n\n- Bo Di\n[Answer] Text.") == (
+        "parallel", ("- Ada Lo [2]", "- Bo Di"),
+    )  # fmt: skip
+    assert read_plan(WHOLE + " [Answer] Again.") is None and read_plan("Ada Lo is a baker.") is None and read_plan("") is None
+
+
+def test_citations_are_read_and_left_out():
+    text = "Ada [2] is a baker [3][12]. Born in [1923], [0001] and [x]."
+    assert citations(text) == [2, 3, 12] and citations("") == []
+    assert uncited(text) == "Ada     is a baker        . Born in [1923], [0001] and [x]."
+
+
+def test_a_long_text_is_read_in_time_proportional_to_its_length():
+    for piece in ("[Structure] ", "[Outline] ", "[Answer] ", "1. ", "[2] ", "a ", " "):
+        assert read_outline(piece * 20_000) is None
+        assert read_outline("[Structure] " + piece * 20_000) is None
+    read = read_outline(f"[Structure] a [Outline] 1. b [{'1' * 5000}] [Answer] c")
+    assert read is not None and read.points[0].source is None

@@ -1,0 +1,294 @@
+"""FoRAG, trained for a few steps on the closed world: its stages, what they leave, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from workbench.answers.sections import outlined, planned
+from workbench.bench import TINY_POLICY, Bench, bench, questions_hash
+from workbench.evaluate import told
+from workbench.experiment import configured, identity_of, run_experiment, stages_of
+from workbench.grade import rescore
+from workbench.judge.scripted import JudgeServer
+from workbench.llm_judge import LLMJudge
+from workbench.queue.entries import read_entries
+from workbench.recipes import METHODS
+from workbench.recipes.forag import aggregate
+from workbench.recipes.forag_stages import Course
+from workbench.recipes.method import scaled
+from workbench.runs.folder import differences
+from workbench.store import iter_feedback
+from workbench.train.scorer import load_reward_model
+from workbench.train.stage import Job, order
+from workbench.types import Feedback, WorkbenchError
+from workbench.world import load_world
+
+ROOT = Path(__file__).resolve().parent.parent
+POLICY = str(TINY_POLICY / "sft")  # by its folder, whatever world it was built on: what is asked for is read, not known
+FORAG = METHODS["forag"]
+RL = {"steps": 2, "max_new_tokens": 64, "lora_r": 4, "save_every": 1}
+FEW: dict[str, Any] = {
+    "prompts": {"eval_samples": 0},
+    "cold": {"cold_samples": 2, "cold_questions": 8},
+    "sft": {"epochs": None, "steps": 2, "batch": 4, "lora_r": 4},
+    "drawn": {"questions": 8, "samples": 2, "held_out": 0.25, "references": 2},
+    "reward_model": {"epochs": None, "steps": 2, "batch": 4, "lora_r": 4},
+    "ppo": {**RL, "prompts_per_step": 4},
+    "grpo": {**RL, "prompts_per_step": 2, "group_size": 2},
+    "tuned": {"epochs": None, "steps": 2, "batch": 4, "lora_r": 4},
+}
+
+
+def few(count: int) -> Bench:
+    """The tiny bench with so many questions of each split."""
+    tiny = bench("tiny").starting_from(POLICY)
+    return replace(tiny, questions=lambda *args, **kwargs: tiny.questions(*args, **kwargs)[:count])
+
+
+def config_of(settings: Sequence[str] = ()) -> Any:
+    return scaled(configured(FORAG, few(12), overrides=settings), **FEW)
+
+
+def trained(settings: Sequence[str], out: Path) -> tuple[dict[str, Any], list[Feedback]]:
+    summary = run_experiment(FORAG, config_of(settings), few(12), out, seed=1, threads=1)
+    return summary, list(iter_feedback(out))
+
+
+def weights_moved(out: Path) -> bool:
+    from safetensors.torch import load_file
+
+    adapter = load_file(out / "policy" / "adapter_model.safetensors")
+    return any(weight.abs().max() > 0 for name, weight in adapter.items() if "lora_B" in name)
+
+
+def stage_names(settings: Sequence[str]) -> list[str]:
+    return [stage.name for stage in stages_of(FORAG, configured(FORAG, few(12), overrides=settings), few(12), 1)]
+
+
+@pytest.mark.slow
+def test_ppo_is_paid_by_a_reward_model_less_the_references_answer(tmp_path: Path) -> None:
+    summary, rows = trained([], tmp_path)
+    assert summary["status"] == "done" and summary["failed"] == 0 and weights_moved(tmp_path)
+    assert summary["before"]["greedy"]["factscore"]["value"] is not None
+    assert len(rows) == 8 and all(row.response.question.passages for row in rows)
+
+    card = json.loads((tmp_path / "stages" / "cold_start" / "card.json").read_text())
+    assert card["rule"] == "cold_start_forag" and card["samples"] == 16 and card["rows"]["in form"] > 0
+    assert told(str(tmp_path / "stages" / "cold_start" / "policy")) == ""  # the form is learnt, not told
+    sampled = list(iter_feedback(tmp_path / "stages" / "cold_start" / "samples"))
+    assert {row.response.question.system for row in sampled} == {config_of().cold.told}
+    assert not any(row.verdicts or row.claims or row.rewards for row in sampled)  # nobody judges or pays what nothing uses
+
+    modelled = tmp_path / "stages" / "reward_model"
+    held = json.loads((modelled / "held_out.json").read_text())
+    assert held["segments"] > 0 and 0 <= held["accuracy"] <= 1 and 0 <= held["ece"] <= 1
+    assert json.loads((modelled / "card.json").read_text())["rule"] == "judged_segments"
+    assert load_reward_model(modelled / "model").level == "sequence"
+
+    reference = list(iter_feedback(tmp_path / "stages" / "reference" / "samples"))
+    assert {row.response.question.id for row in reference} == {row.response.question.id for row in rows}  # as RL asks
+    assert len(reference) == 2 * len({row.response.question.id for row in rows})
+    sampled_as = json.loads((tmp_path / "stages" / "reference" / "samples" / "collect.json").read_text())
+    ppo = config_of().ppo
+    assert not sampled_as["greedy"]
+    assert (sampled_as["temperature"], sampled_as["max_new_tokens"]) == (ppo.temperature, ppo.max_new_tokens)
+    for row in rows:
+        segments = [v for v in row.verdicts if v.aspect == "factuality"]
+        [baseline] = [v for v in row.verdicts if v.aspect == "baseline"]
+        own = [one.rewards["forag"] for one in reference if one.response.question.id == row.response.question.id]
+        count = sum(one.parts["segments"] for one in own)
+        if count:
+            assert baseline.p == pytest.approx(sum(one.value or 0.0 for one in own) / count)
+        paid = row.rewards["forag"]
+        assert paid.parts["segments"] == len(segments) + paid.parts["unfinished"] and paid.parts["stood_in"] == 0.0
+        assert paid.value == pytest.approx(sum(v.p or 0.0 for v in segments) - (baseline.p or 0.0) * paid.parts["segments"])
+        again = rescore(row, {"forag": FORAG.reward(replace(FORAG.configure("tiny"), baseline=True))})
+        assert again.rewards["forag"] == paid  # from the row alone
+    assert any(len(set(row.response.advantages)) > 1 for row in rows)
+
+    # Where a language model judges, training asks it nothing: sentences by rules, their values by the reward model.
+    checks = few(12).checks
+    course = Course(config_of(), [], checks, FORAG, aggregate(config_of()), model_alone=True)
+    job = Job(POLICY, tmp_path, 1, {name: tmp_path / "stages" / name for name in ("reward_model", "reference")})
+    alone = course.paying(job, compared=True)([row.response for row in rows])
+    assert {verdict.aspect for row in alone for verdict in row.verdicts} == {"factuality", "baseline"}
+    assert all(row.rewards["forag"].value is not None and row.rewards["forag"].parts["stood_in"] == 0.0 for row in alone)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("evaluation", "level", "more"),
+    [
+        ("holistic", "sequence", "baseline=false"),
+        ("holistic", "token", "trainer=grpo"),
+        ("sentence", "sequence", "baseline=false"),
+        ("sentence", "token", "trainer=grpo"),
+        ("subclaim", "token", "baseline=false"),
+    ],
+)
+def test_the_other_cells_of_table_2_train(evaluation: str, level: str, more: str, tmp_path: Path) -> None:
+    """The sixth, of subclaims and a sequence's last token, is the one above."""
+    settings = [f"forag.evaluation={evaluation}", f"forag.level={level}", f"forag.{more}"]
+    config = scaled(config_of(settings), cold={"cold_samples": 0})
+    summary = run_experiment(FORAG, config, few(12), tmp_path, seed=1, threads=1)
+    rows = list(iter_feedback(tmp_path))
+    assert summary["status"] == "done" and summary["failed"] == 0 and len(rows) == 8 and weights_moved(tmp_path)
+    card = json.loads((tmp_path / "stages" / "reward_model" / "model" / "reward_model.json").read_text())
+    assert (card["level"], card["loss"]) == (level, "mse" if evaluation == "subclaim" else "log")
+    assert not (tmp_path / "stages" / "reference").exists()
+    targets = {v.target.partition(":")[0] for row in rows for v in row.verdicts if v.aspect == "factuality"}
+    assert targets == {"response" if evaluation == "holistic" else "segment"}
+    assert all(row.rewards["forag"].parts["baseline"] == 0.0 for row in rows)
+
+
+@pytest.mark.slow
+def test_a_language_model_judges_the_samples_and_no_answer_of_training(tmp_path: Path) -> None:
+    """Sentences by rules, their values by the reward model, which has learnt the sentences that the judge has claims of too."""
+    config = scaled(config_of(["forag.aggregate=min", "forag.baseline=false"]), cold={"cold_samples": 0})
+    asked = replace(few(12), name="elsewhere", questions=lambda split, *_: few(12).questions(split, ["two_facets"]))
+    with JudgeServer() as server:
+        place = asked.judged_by(LLMJudge(server.url, "m"))
+        summary = run_experiment(FORAG, config, place, tmp_path, seed=1, threads=1)
+    assert summary["status"] == "done" and summary["failed"] == 0 and weights_moved(tmp_path)
+    card = json.loads((tmp_path / "stages" / "reward_model" / "card.json").read_text())
+    assert card["cut"]["both"] == sum(card["rows"].values()) > 0
+    rows = list(iter_feedback(tmp_path))
+    assert rows and {verdict.aspect for row in rows for verdict in row.verdicts} <= {"factuality"}
+    assert all(row.cost.calls == 0 and row.rewards["forag"].parts["stood_in"] == 0.0 for row in rows)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("trainer", "rule"), [("mle_filter", "mle_filter"), ("unlikelihood", "unlikely")])
+def test_the_papers_baselines_learn_from_judged_samples(trainer: str, rule: str, tmp_path: Path) -> None:
+    config = scaled(config_of([f"forag.trainer={trainer}"]), drawn={"questions": 12, "samples": 12})
+    summary = run_experiment(FORAG, config, few(12), tmp_path, seed=1, threads=1)
+    assert summary["status"] == "done" and weights_moved(tmp_path)
+    card = json.loads((tmp_path / "card.json").read_text())
+    assert card["rule"] == rule and card["samples"] == 144 and (("not factual" in card["rows"]) == (rule == "unlikely"))
+    assert not (tmp_path / "stages" / "reward_model").exists()
+
+
+@pytest.mark.slow
+def test_without_an_outline_the_cold_start_learns_plain_answers(tmp_path: Path) -> None:
+    summary, rows = trained(["forag.outline=false", "forag.rewarded=judge"], tmp_path)
+    assert summary["status"] == "done"
+    sampled = list(iter_feedback(tmp_path / "stages" / "cold_start" / "samples"))
+    assert {row.response.question.system for row in sampled} == {""} and not any(planned(r.response.text) for r in sampled)
+    assert json.loads((tmp_path / "stages" / "cold_start" / "card.json").read_text())["rule"] == "cold_start_plain"
+    assert not (tmp_path / "stages" / "reward_model").exists()  # paid by the judge itself
+    assert all(row.rewards["forag"].parts["stood_in"] == row.rewards["forag"].parts["segments"] for row in rows)
+
+
+@pytest.mark.slow
+def test_the_outline_is_learnt_from_its_samples(tmp_path: Path) -> None:
+    """Told nothing, the start never plans; after a cold start of thirty steps it nearly always does."""
+    config = scaled(config_of(["forag.trainer=mle_filter"]), cold={"cold_samples": 4, "cold_questions": 12},
+                    sft={"steps": 30, "batch": 16, "lora_r": 16}, drawn={"questions": 12})  # fmt: skip
+    run_experiment(FORAG, config, few(12), tmp_path, seed=1, threads=2)
+    written = [row.response.text for row in iter_feedback(tmp_path / "samples")]
+    assert sum(map(outlined, written)) > 0.5 * len(written)
+
+
+def test_the_runs_of_the_findings_can_be_trained_in_full_and_for_two_steps() -> None:
+    runs = read_entries(ROOT / "benchmarks" / "findings" / "forag_runs.toml")
+    assert {run.name for run in runs} >= {"subclaim", "holistic_token", "plain"} and len(runs) == 27
+    for run in runs[::3]:
+        for steps in (None, 2):
+            config = configured(FORAG, few(12), steps, run.settings)
+            assert stages_of(FORAG, config, few(12), run.seed)
+            assert steps is None or getattr(config, FORAG.trainer(config)).steps == 2
+
+
+def test_a_planned_answer_is_nowhere_cut_off_where_a_plain_one_is_not() -> None:
+    """Told to plan, the tiny policy writes up to 75 tokens, and 64 would cut off one in six of these alone."""
+    config = FORAG.configure("tiny")
+    assert {part.max_new_tokens for part in (config.drawn, config.ppo, config.grpo)} == {96}
+
+
+def test_cold_start_and_reward_model_share_no_question_that_they_need_not() -> None:
+    asked = few(30).questions("rl", ["two_facets"])
+
+    def drawn(count: int | None, seed: int = 1) -> tuple[list[str], list[str]]:
+        config = scaled(config_of(), cold={"cold_questions": count or 1}, drawn={"questions": count})
+        course = Course(config, asked, few(30).checks, FORAG, aggregate(config))
+        return [q.id for q in course.cold_questions(seed)], [q.id for q in course.judged_questions(seed)]
+
+    cold, judged = drawn(15)
+    assert len(set(cold)) == len(set(judged)) == 15 and set(cold).isdisjoint(judged)
+    assert len({*drawn(20)[0], *drawn(20)[1]}) == 30
+    assert set(drawn(None)[1]) == {q.id for q in asked} == set(drawn(99)[0]) == set(drawn(99)[1])
+    assert cold != [asked[number].id for number in order(30, 15, 1)]  # RL's
+    assert set(drawn(15, seed=2)[0]) != set(cold)
+
+
+def test_a_run_is_known_by_its_questions_of_two_facets() -> None:
+    """The world's hash does not tell them, so a run that is asked others would go on in the same folder."""
+    place, truthrl = few(12), METHODS["truthrl"]
+    own = identity_of(FORAG, config_of(), place, seed=1)
+    assert "questions_hash" not in identity_of(truthrl, truthrl.configure("tiny"), place, seed=1)
+    evaluated = truthrl.configure("tiny", ["truthrl.eval_kinds=two_facets"])
+    assert identity_of(truthrl, evaluated, place, seed=1)["questions_hash"] == own["questions_hash"]
+    questions = load_world().two_facets
+    assert own["questions_hash"] == questions_hash(questions)
+    question = questions[-1]
+    shown = (*question.passages[:-1], replace(question.passages[-1], text="Edition of 1900. Nobody is known."))
+    other = questions_hash([*questions[:-1], replace(question, passages=shown)])
+    changed = identity_of(FORAG, config_of(), replace(place, beside=lambda kinds: other), seed=1)
+    assert differences(own, changed) == [f'questions_hash is "{own["questions_hash"]}", not "{other}"']
+
+
+def test_the_stages_are_those_that_the_settings_need() -> None:
+    assert stage_names([]) == ["cold_start", "reward_model", "reference", "ppo"]
+    assert stage_names(["forag.trainer=grpo"]) == ["cold_start", "reward_model", "grpo"]
+    assert stage_names(["forag.cold_samples=0", "forag.baseline=false"]) == ["reward_model", "ppo"]
+    assert stage_names(["forag.rewarded=judge"]) == ["cold_start", "reference", "ppo"]
+    assert stage_names(["forag.trainer=unlikelihood"]) == ["cold_start", "unlikelihood"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (["forag.trainer=grpo", "forag.baseline=true"], "set forag.trainer=ppo"),
+        (["forag.trainer=mle_filter", "forag.baseline=true"], "set forag.trainer=ppo"),
+        (["forag.trainer=mle_filter", "forag.rewarded=judge"], "paid nothing"),
+        (["forag.trainer=mle_filter", "forag.evaluation=holistic"], "is paid nothing"),
+        (["forag.trainer=unlikelihood", "forag.aggregate=min"], "is paid nothing"),
+        (["forag.trainer=mle_filter", "forag.baseline=false"], "baseline is false"),
+        (["forag.trainer=grpo", "forag.baseline=false"], "baseline is false"),
+        (["forag.cold_samples=0", "forag.rewarded=judge", "forag.drawn.temperature=0.5"], "does not use drawn"),
+        (
+            ["forag.cold_samples=0", "forag.rewarded=judge", "forag.baseline=false", "forag.drawn.max_failed=1"],
+            "does not use drawn",
+        ),
+        (["forag.judged_by=factuality"], "training makes its own reward model"),
+        (["forag.evaluation=sentence", "forag.aggregate=max"], "evaluation=subclaim alone"),
+        (["forag.loss=log"], "set aggregate=min"),
+        (["forag.held_out=1.5"], "held_out is 1.5"),
+        (["forag.held_out=1"], "give a smaller share"),
+        (["forag.drawn.samples=0"], "samples is 0"),
+        (["forag.reward_model.max_length=96"], "answers have up to 96 tokens"),
+        (["forag.reward_model.max_length=120"], "and with the longest answer"),
+        (["forag.trainer=grpo", "forag.grpo.max_new_tokens=5000"], "max_length is 4096"),
+        (["forag.references=0"], "references is 0"),
+        (["forag.baseline=false", "forag.references=2"], "does not use drawn"),
+        (["forag.cold_samples=-1"], "cold_samples is -1"),
+        (["forag.level=word"], "choose one of sequence, token"),
+        (["forag.kinds=biography"], "brings no passages"),
+        (["forag.grpo.beta=1"], "does not use grpo"),
+        (["forag.trainer=grpo", "forag.ppo.beta=1"], "does not use ppo"),
+        (["forag.rewarded=judge", "forag.level=token"], "does not use reward_model"),
+        (["forag.outline=false", "forag.told=Plan."], "does not use cold"),
+        (["forag.cold_samples=0", "forag.outline=false"], "does not use cold"),
+    ],
+)
+def test_what_cannot_work_is_refused_before_anything_is_begun(settings: list[str], message: str, tmp_path: Path) -> None:
+    with pytest.raises(WorkbenchError, match=message.replace(".", r"\.")):
+        config = configured(FORAG, few(12), overrides=settings)
+        run_experiment(FORAG, config, few(12), tmp_path / "run", seed=1)
+    assert not (tmp_path / "run").exists()

@@ -1,0 +1,109 @@
+"""What a policy could write to be paid more by FoRAG without answering better, judged exactly against the passages.
+
+The paper's reward is a sum over segments, without a bound on their number or an eye for what is said twice: by sentences and
+subclaims every further supported sentence pays, up to the tokens that a response may have. By whole answers nothing here pays.
+Against a reference's answer, a refusal pays more than an answer that is worse than the reference; to break off a
+plan does not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from workbench.bench import bench
+from workbench.checks import world_checks
+from workbench.recipes.forag import METHOD, FoRAG
+from workbench.reward.forag import Evaluation
+from workbench.types import TWO_FACETS, Checked, Response, Reward, Verdict
+from workbench.world import load_world
+
+WORLD = load_world()
+ASKED = next(q for q in bench("tiny").questions("validation", [TWO_FACETS]) if len(q.passages) == 2)
+SHOWN = [f"{line.rstrip('.')}." for passage in ASKED.passages for line in passage.text.split(". ")[1:]]
+FALSE = "Nobody Known works at Nowhere Labs."
+PLAN = "[Structure] comparison [Outline] 1. one [1] 2. two [2]"
+HONEST = f"{PLAN} [Answer] {' '.join(SHOWN)}"
+EVALUATIONS: tuple[Evaluation, ...] = ("holistic", "sentence", "subclaim")
+
+
+def paid(text: str, evaluation: Evaluation, baseline: float | None = None) -> Reward:
+    checks = world_checks(WORLD)
+    given = () if baseline is None else (Verdict("response", "baseline", p=baseline),)
+    known = replace(checks, verify={**checks.verify, "fact": lambda batch: [
+        Checked((*one.verdicts, *given)) for one in checks.verify["fact"](batch)
+    ]})  # fmt: skip
+    [feedback] = METHOD.grader(FoRAG(evaluation=evaluation), known)([Response("r", ASKED, text)])
+    reward = feedback.rewards["forag"]
+    assert reward.value is not None, reward.error
+    return reward
+
+
+def value(text: str, evaluation: Evaluation, baseline: float | None = None) -> float:
+    found = paid(text, evaluation, baseline).value
+    assert found is not None
+    return found
+
+
+ATTACKS = {
+    "an empty [Answer]": f"{PLAN} [Answer]",
+    "claims in the outline": f"[Structure] comparison [Outline] {' '.join(SHOWN * 3)} [Answer]",
+    "claims in the outline and the answer": f"[Structure] {SHOWN[0]} [Outline] {' '.join(SHOWN)} [Answer] {' '.join(SHOWN)}",
+    "a second [Answer] behind a false one": f"{PLAN} [Answer] {FALSE} [Answer] {' '.join(SHOWN)}",
+    "a second [Answer] that is empty": f"{HONEST} [Answer]",
+    "an answer that only plans": PLAN,
+    "a refusal": "I do not know.",
+}
+FURTHER = {
+    "one supported sentence, repeated": f"{PLAN} [Answer] {' '.join(SHOWN[:1] * 100)}",
+    "the answer again under a second [Answer]": f"{HONEST} [Answer] {' '.join(SHOWN)}",
+    "ten thousand sentences": f"{PLAN} [Answer] {' '.join(SHOWN[:1] * 10_000)}",
+}
+
+
+def test_the_honest_answer_is_worth_its_segments() -> None:
+    assert [value(HONEST, evaluation) for evaluation in EVALUATIONS] == [1.0, len(SHOWN), len(SHOWN)]
+
+
+@pytest.mark.parametrize("evaluation", EVALUATIONS)
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_what_pays_no_more_than_an_honest_answer(attack: str, evaluation: Evaluation) -> None:
+    assert value(ATTACKS[attack], evaluation) <= value(HONEST, evaluation)
+    assert value(ATTACKS[attack], evaluation, 1.0) <= value(HONEST, evaluation, 1.0) == 0.0  # the honest answer's own mean
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("attack", FURTHER)
+def test_more_of_the_same_pays_by_sentences_and_not_by_whole_answers(attack: str) -> None:
+    assert value(FURTHER[attack], "holistic") == value(HONEST, "holistic") == 1.0  # bounded by 1
+    for evaluation in ("sentence", "subclaim"):
+        reward = paid(FURTHER[attack], evaluation)
+        assert reward.value == reward.parts["segments"] > value(HONEST, evaluation)
+        assert value(FURTHER[attack], evaluation, 1.0) == 0.0
+        assert value(FURTHER[attack], evaluation, 0.9) > value(HONEST, evaluation, 0.9)
+
+
+def test_a_refusal_pays_more_than_an_answer_below_the_reference() -> None:
+    """Half of the sentences false, against a reference of .9: −.4 a sentence, and nothing for nothing."""
+    poor = f"{PLAN} [Answer] {SHOWN[0]} {FALSE}"
+    assert value(poor, "subclaim", 0.9) == pytest.approx(-0.8) and value(ATTACKS["a refusal"], "subclaim", 0.9) == 0.0
+
+
+@pytest.mark.parametrize("evaluation", EVALUATIONS)
+@pytest.mark.parametrize(
+    "broken",
+    ["[Structure]", "[Structure] comparison [Outline]", PLAN, f"{PLAN} [Answer] ", f"{PLAN} {SHOWN[0]}", f"Well {PLAN}"],
+)
+def test_a_plan_that_is_broken_off_pays_less_than_a_mediocre_answer(broken: str, evaluation: Evaluation) -> None:
+    """Against .75, what the sampled answers of the tiny policy have: a quarter less a sentence, and .75 less for each of five
+    that were never written."""
+    mediocre = f"{PLAN} [Answer] {SHOWN[0]} {FALSE} {SHOWN[1]} {FALSE}"
+    given = paid(broken, evaluation, 0.75)
+    assert given.value is not None and given.value < value(mediocre, evaluation, 0.75) + 1e-9 <= 1e-9
+    assert given.value == -0.75 * given.parts["segments"] < 0.0 and value(broken, evaluation) == 0.0
+
+
+def test_a_plan_in_the_thinking_and_an_answer_that_declines_are_not_broken_off() -> None:
+    for text in ("<think>[Structure] comparison</think> I do not know.", f"{PLAN} [Answer] I do not know.", ""):
+        assert value(text, "subclaim", 0.75) == 0.0

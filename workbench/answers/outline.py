@@ -1,0 +1,88 @@
+"""The form of an answer that is planned before it is written (FoRAG, arXiv 2406.13779, section 3.1):
+
+    [Structure] comparison [Outline] 1. … [2] 2. … [1] [Answer] …
+
+The structure is one pattern of organisation, the outline one to five numbered points, each of which may name the passage that
+it rests on, and the answer follows.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from workbench.answers.sections import outlined
+
+MOST_POINTS = 5
+_MARKER = re.compile(r"\[(?:Structure|Outline|Answer)\]")
+_NUMBER = re.compile(r"(?<!\S)(\d+)[.)](?!\S)")
+_SOURCE = re.compile(r"\[(\d{1,3})\]$")
+_CITED = re.compile(r"\[(\d{1,3})\]")
+
+
+@dataclass(frozen=True)
+class Point:
+    """One point of an outline; `source` is the number of the passage that it names, counted from 1, or None."""
+
+    text: str
+    source: int | None = None
+
+
+@dataclass(frozen=True)
+class Outline:
+    structure: str
+    points: tuple[Point, ...]
+    answer: str
+
+
+def read_outline(text: str) -> Outline | None:
+    """The parts of a planned answer; None unless it is `outlined`, and the points of its outline are numbered from 1 without a
+    gap, five at most, none of them empty.
+
+    That is the form which the tiny policy is taught *(ours)*; a plan of another model may be laid out as it likes.
+    """
+    if not outlined(text):
+        return None
+    _, structure, outline, answer = (part.strip() for part in _MARKER.split(text))
+    points = _points(outline)
+    if not 1 <= len(points) <= MOST_POINTS or not all(point.text for point in points):
+        return None
+    return Outline(structure, points, answer)
+
+
+def read_plan(text: str) -> tuple[str, tuple[str, ...]] | None:
+    """The structure and the points of a planned answer as they are written, each with the source that it names; None unless it
+    is `outlined`. Where the outline is not laid out as `read_outline` asks, its lines are the points."""
+    if not outlined(text):
+        return None
+    if read := read_outline(text):
+        return read.structure, tuple(p.text if p.source is None else f"{p.text} [{p.source}]" for p in read.points)
+    _, structure, outline, _ = (part.strip() for part in _MARKER.split(text))
+    return structure, tuple(line.strip() for line in outline.splitlines() if line.strip())
+
+
+def citations(text: str) -> list[int]:
+    """The numbers of the passages that a text cites, as in "… [2][3].", in their order."""
+    return [int(number) for number in _CITED.findall(text)]
+
+
+def uncited(text: str) -> str:
+    """The text with as much white space in the place of its citations: what it says, with every character where it was."""
+    return _CITED.sub(lambda cited: " " * len(cited[0]), text)
+
+
+def _points(outline: str) -> tuple[Point, ...]:
+    """The numbered points; a number out of turn ("born in 1923.") is text. () if the outline does not begin with the first."""
+    begins: list[tuple[int, int]] = []  # where each number starts and ends
+    for number in _NUMBER.finditer(outline):
+        if number[1] == str(len(begins) + 1):
+            begins.append(number.span())
+    if not begins or begins[0][0]:
+        return ()
+    ends = [start for start, _ in begins[1:]] + [len(outline)]
+    return tuple(_point(outline[start:end].strip()) for (_, start), end in zip(begins, ends, strict=True))
+
+
+def _point(text: str) -> Point:
+    source = _SOURCE.search(text, max(0, len(text) - 5))
+    return Point(text, None) if source is None else Point(text[: source.start()].strip(), int(source[1]))

@@ -1,0 +1,185 @@
+"""A model with a scalar head that reads segments (FoRAG, arXiv 2406.13779, section 5.2): what it reads, and its files.
+
+All segments of a response are read in one forward pass; the paper's way, a pass for each, makes its subclaim version two thirds
+slower.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from workbench.credit.attribute import tokens_between
+from workbench.credit.tokens import offsets_from_ids
+from workbench.generate import prompt_ids
+from workbench.jsonl import write_json
+from workbench.runs.folder import policy_hash, read_json
+from workbench.train.actor import Actor
+from workbench.train.models import Trainee, load_trainee, save_policy
+from workbench.train.rows import laid_out
+from workbench.types import Question, WorkbenchError
+from workbench.weights import ADAPTER, check_finite, loading, verify
+
+if TYPE_CHECKING:
+    import torch
+
+MODEL = "model"  # the folder of a reward model, in that of its training: it is no policy
+HEAD, CARD = "head.safetensors", "reward_model.json"  # in the model's folder
+
+
+class Segment(NamedTuple):
+    """Characters of a response from `start` to before `end`, and the factuality that they are to get, from 0 to 1."""
+
+    start: int
+    end: int
+    target: float = 0.0
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A response to a question with the segments that are scored: its sentences, or all of it.
+
+    `token_ids` are those that were sampled; without them the text is encoded.
+    """
+
+    question: Question
+    text: str
+    segments: tuple[Segment, ...]
+    token_ids: tuple[int, ...] = ()
+
+
+class Read(NamedTuple):
+    """A row as ids: those of prompt and response, and of each segment its tokens' places among them, and its target."""
+
+    ids: list[int]
+    places: list[list[int]]
+    targets: list[float]
+
+
+class Scorer:
+    """A model with a scalar head: responses with segments -> a factuality for each segment.
+
+    `longest` is how many tokens of prompt and response it was trained to read, and reads.
+    """
+
+    def __init__(self, actor: Actor, level: str, longest: int = 2048) -> None:
+        self.model, self.tokenizer, self.head = actor.model, actor.tokenizer, actor.head
+        self.level, self.longest = level, longest
+
+    def read(self, row: Judged) -> Read:
+        """The row as ids. A segment's tokens are those that hold a character of it; its last is the one that is paid for it."""
+        if row.token_ids:
+            [prompt], said = prompt_ids(self.tokenizer, [row.question]), list(row.token_ids)
+        else:
+            prompt, said = laid_out(self.tokenizer, row.question, row.text)
+        text, offsets = offsets_from_ids(self.tokenizer, said)
+        skipped = len(text) - len(text.lstrip()) if text != row.text and text.lstrip() == row.text else 0
+        spans = [(segment.start + skipped, segment.end + skipped) for segment in row.segments]
+        places = [[len(prompt) + token for token in tokens_between(offsets, *span)] for span in spans]
+        return Read([*prompt, *said], places, [segment.target for segment in row.segments])
+
+    def logits(self, rows: Sequence[Read]) -> torch.Tensor:
+        """The segments' logits, one after another (S,), from one forward pass."""
+        import torch
+
+        length, pad = max(len(row.ids) for row in rows), self.tokenizer.pad_token_id
+        ids_BL = torch.tensor([[*row.ids, *[pad] * (length - len(row.ids))] for row in rows], device=self.model.device)
+        mask_BL = torch.tensor([[1] * len(row.ids) + [0] * (length - len(row.ids)) for row in rows], device=self.model.device)
+        decoder = self.model.get_base_model().model
+        hidden_BLD = decoder(input_ids=ids_BL, attention_mask=mask_BL, use_cache=False).last_hidden_state
+        values_BL = self.head(hidden_BLD.float()).squeeze(-1)
+        pick = slice(-1, None) if self.level == "sequence" else slice(None)
+        return torch.stack([values_BL[number, places[pick]].mean() for number, row in enumerate(rows) for places in row.places])
+
+    def score(self, rows: Sequence[Judged], batch: int = 32) -> list[tuple[float, ...]]:
+        """The factuality of each row's segments, between 0 and 1; () for a row that is longer than `longest`."""
+        reads = [self.read(row) for row in rows]
+        short = [number for number, read in enumerate(reads) if len(read.ids) <= self.longest]
+        scores: list[tuple[float, ...]] = [() for _ in rows]
+        for start in range(0, len(short), batch):
+            numbers = short[start : start + batch]
+            for number, values in zip(numbers, self._values([reads[number] for number in numbers]), strict=True):
+                scores[number] = values
+        return scores
+
+    def _values(self, reads: Sequence[Read]) -> list[tuple[float, ...]]:
+        import torch
+
+        with torch.no_grad():
+            found = iter(self.logits(reads).sigmoid().tolist())
+        return [tuple(next(found) for _ in read.places) for read in reads]
+
+
+def save_reward_model(scorer: Scorer, trainee: Trainee, card: Mapping[str, Any], policy: str, out: Path) -> None:
+    """Put a model, with a card that names the policy that it was trained from, into `out/model`, whole or not at all."""
+    from safetensors.torch import save_file
+
+    card = {**card, "policy": _named_from(out / MODEL, policy), "policy_hash": policy_hash(policy)}
+
+    def with_head(folder: Path) -> None:
+        save_file(scorer.head.state_dict(), folder / HEAD)
+        write_json(folder / CARD, card)
+
+    save_policy(trainee, out, name=MODEL, more=with_head)
+
+
+def _named_from(folder: Path, policy: str) -> str:
+    """A policy in the run that holds the folder by its way from there, so that the run can be moved; any other as it is."""
+    path = Path(policy).resolve()
+    run = next((parent for parent in folder.resolve().parents if (parent / "config.json").is_file()), None)
+    inside = run is not None and Path(policy).is_dir() and path.is_relative_to(run)
+    return Path(os.path.relpath(path, folder.resolve())).as_posix() if inside else policy
+
+
+def load_reward_model(folder: Path | str, policy: str | None = None) -> Scorer:
+    """The reward model that a training left in `folder` (its `out/model`), on the policy that it was trained from,
+    which it names itself.
+
+    Raises:
+        WorkbenchError: it is none, is damaged, or was trained from another policy.
+    """
+    from peft import set_peft_model_state_dict
+    from safetensors.torch import load_file
+
+    folder = Path(folder)
+    card = _card(folder)
+    verify(folder)
+    own = folder / card["policy"]
+    policy = policy or (str(own) if own.is_dir() else card["policy"])
+    if card["policy_hash"] and policy_hash(policy) not in (None, card["policy_hash"]):
+        raise WorkbenchError(f"'{policy}' is not what the reward model '{folder}' was trained from: name that policy")
+    trainee = load_trainee(
+        policy, lora_r=card["lora_r"], lora_alpha=card["lora_alpha"], seed=0, unsloth=False,
+    )  # fmt: skip
+    actor = Actor(trainee)
+    with loading(str(folder), "name a reward model and the policy that it was trained from"):
+        result = set_peft_model_state_dict(trainee.model, load_file(folder / ADAPTER))
+        if result.unexpected_keys:
+            raise WorkbenchError(f"the adapter of '{folder}' is not of '{policy}': name the right policy")
+        actor.head.load_state_dict(load_file(folder / HEAD))
+    check_finite(str(folder), trainee.model)
+    trainee.model.eval()
+    return Scorer(actor, card["level"], card["max_length"])
+
+
+def _card(folder: Path) -> dict[str, Any]:
+    """What a reward model says of itself.
+
+    Raises:
+        WorkbenchError: there is none, or it says something else.
+    """
+    card = read_json(folder / CARD) if folder.is_dir() else None
+    if card is None or not all((folder / name).is_file() for name in (HEAD, ADAPTER)):
+        raise WorkbenchError(f"'{folder}' is no reward model: name the folder '{MODEL}' of its training")
+    whole = all(type(card.get(name)) is int and card[name] > 0 for name in ("lora_r", "lora_alpha", "max_length"))
+    if (
+        not whole
+        or not isinstance(card.get("policy_hash", 0), str | None)
+        or card.get("level") not in ("sequence", "token")
+        or not isinstance(card.get("policy"), str)
+    ):
+        raise WorkbenchError(f"'{folder / CARD}' is not as a training wrote it: take the folder from its run again")
+    return card
