@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from workbench.bench import bench
 from workbench.cli import main
 from workbench.examples import worked_example
 from workbench.failures import unparsed
@@ -25,7 +26,7 @@ from workbench.inspector.inspect_tab import (
     open_sample,
     shown_or_error,
 )
-from workbench.inspector.live import answers_of, policies
+from workbench.inspector.live import DRAWN, answers_of, policies, some_question
 from workbench.inspector.opened import NOTHING, open_feedback, open_row, pay, show
 from workbench.inspector.page import Settings, first_shown, settings
 from workbench.inspector.rollouts import ORDERS, listed_row, order_choices, own_method, rollouts, with_disagreement
@@ -465,3 +466,9 @@ def test_a_port_that_is_taken_is_told(capsys):
         with pytest.raises(SystemExit) as stopped:
             main(["inspect", "--no-browser", "--port", str(port)])
     assert stopped.value.code == 2 and f"port {port}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", DRAWN)
+def test_a_question_of_every_kind_can_be_drawn(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workbench.inspector.live.DRAWN", (kind,))
+    assert some_question() in {question.text for question in bench("tiny").questions("test", [kind])}

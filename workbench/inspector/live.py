@@ -30,7 +30,7 @@ from workbench.world import load_world
 
 SHIPPED = {"The tiny policy": "sft", "The tiny policy before SFT": "base"}
 PAGES = "The closed world's pages"
-DRAWN = ("single", "numeric", "yes_no", TWO_FACETS)  # kinds of questions, one as likely as the other
+DRAWN = ("single", "numeric", "biography", TWO_FACETS)  # kinds of questions of the test split, one as likely as the other
 NEW_TOKENS = 96
 TO_ASK = (
     "Write a question, or draw one of the closed world that the tiny policy was trained on, and press Ask: its answers "
