@@ -4,9 +4,11 @@
 
 `benchmarks/findings/METHOD_runs.toml` lists the runs, `METHOD.toml` the question sets (`sections` says where claims are looked
 for), the policies that a stage of a run has left, and the findings. Runs and answers are kept below `--out` and not repeated; a
-killed call goes on. `--seeds` and `--arms` take some of the runs, `--split validation` asks about other people than those of
-the test split: so settings are chosen. `--figures FOLDER` draws RLFH's figures from the answers to the first question set: 4 to
-8 of the start and the first arm, 9 with a point for each arm. `--quick` tries everything with runs of two steps.
+killed call goes on. Stored are the findings, the means of every policy's answers and, as `curves`, what training's own rollouts
+were like step by step, hacks of the reward among it. `--seeds` and `--arms` take some of the runs, `--split validation` asks
+about other people than those of the test split: so settings are chosen. `--figures FOLDER` draws RLFH's figures from the answers
+to the first question set: 4 to 8 of the start and the first arm, 9 with a point for each arm. `--quick` tries everything with
+runs of two steps.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import json
 import tomllib
 from collections.abc import Mapping, Sequence
 from datetime import date
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +28,12 @@ from workbench.evaluate import MEASURED
 from workbench.generate import generate
 from workbench.grade import SAID, assemble
 from workbench.jsonl import write_json
+from workbench.metrics.hacks import SHARES, hacks
 from workbench.plots import write_pages
 from workbench.plots.rlfh import figures_of_arms
 from workbench.queue import ROOT, Run, queue_runs, train_queue
 from workbench.reproduce import METRICS, START, Answered, Finding, answered, check, compared, load_findings, measured
+from workbench.runs.checkpoints import metrics_rows
 from workbench.runs.folder import policy_hash, versions
 from workbench.store import Store, iter_feedback
 from workbench.threads import use_threads
@@ -95,6 +100,30 @@ def _means(seeds: Sequence[Sequence[Answered]], tier: str) -> dict[str, float]:
     return {name: round(parts[0] / parts[1], 4) for name, parts in sums.items() if parts and parts[1]}
 
 
+CURVES = ("reward", "accuracy", "abstention", "hallucination", "claims_correct", "claims_wrong", "length", "kl", "entropy")
+
+
+def curves(runs: Sequence[Run]) -> dict[str, dict[str, list[float | None]]]:
+    """What each arm's rollouts were like: `CURVES` and `SHARES` -> the mean over seeds at each step, None where none has one."""
+    return {
+        arm: _curve([run.folder for run in runs if run.entry.name == arm])
+        for arm in dict.fromkeys(run.entry.name for run in runs)
+    }
+
+
+def _curve(folders: Sequence[Path]) -> dict[str, list[float | None]]:
+    tables = [(metrics_rows(folder), CURVES) for folder in folders] + [(hacks(folder), tuple(SHARES)) for folder in folders]
+    found: dict[str, dict[int, list[float]]] = {name: {} for name in (*CURVES, *SHARES)}
+    for rows, names in tables:
+        for row, name in product(rows, names):
+            found[name].setdefault(row["step"], []).extend([row[name]] if row.get(name) is not None else [])
+    return {
+        name: [round(sum(values) / len(values), 4) if values else None for _, values in sorted(steps.items())]
+        for name, steps in found.items()
+        if any(steps.values())
+    }
+
+
 def draw(found: Mapping[str, Mapping[str, Sequence[Sequence[Answered]]]], arm: str, folder: Path) -> list[str]:
     """The figures of what was answered to the first question set; the seeds of an arm are pooled."""
     rows = {name: [one.row for seed in next(iter(sets.values())) for one in seed] for name, sets in found.items()}
@@ -148,7 +177,8 @@ def main() -> None:
         about = {"date": date.today().isoformat(), "split": given.split, "threads": given.threads, "versions": versions()}
         hashes = {key: runs[0].identity[key] for key in ("world_hash", "policy_hash")}
         listed = [{"arm": run.entry.name, "seed": run.entry.seed, "hash": run.hash, **_took(run)} for run in runs]
-        write_json(given.results, {**about, **hashes, "findings": checked, "means": means(found), "runs": listed})
+        write_json(given.results, {**about, **hashes, "findings": checked, "means": means(found), "curves": curves(runs),
+            "runs": listed})  # fmt: skip
 
 
 def _took(run: Run) -> dict[str, Any]:

@@ -13,13 +13,15 @@ BIOGRAPHIES = ("test", (
     ("unsupported_claims", "unknown", "claims astray, unknown people"),
     ("responded", "unknown", "answered, unknown people"),
 ))  # fmt: skip
+OUTCOMES = ("test", (
+    ("accuracy", "", "right"), ("abstention", "", "refused"), ("hallucination", "", "wrong"),
+    ("accuracy", "known", "right, known facts"), ("abstention", "unknown", "refused, unknown people"),
+))  # fmt: skip
 ARMS = {  # of a method: question set, and (metric, tier, heading) of the arms' table
     "rlfh": BIOGRAPHIES,
     "rlfh_sweep": BIOGRAPHIES,
-    "knowrl": ("test", (
-        ("accuracy", "", "right"), ("abstention", "", "refused"), ("hallucination", "", "wrong"),
-        ("accuracy", "known", "right, known facts"), ("abstention", "unknown", "refused, unknown people"),
-    )),
+    "knowrl": OUTCOMES,
+    "knowrl_sweep": OUTCOMES,
     "forag": ("test", (
         ("fact_per_query", "", "answers wholly factual"), ("fact_per_sentence", "", "sentences factual"),
         ("coherent", "", "coherent"), ("form", "", "form"), ("citation_recall", "", "citation recall"),

@@ -171,7 +171,7 @@ def test_findings_are_read_from_a_file_and_what_is_wrong_is_named(tmp_path: Path
             load_findings(file)
 
 
-@pytest.mark.parametrize("name", ["rlfh", "rlfh_sweep", "knowrl", "forag"])
+@pytest.mark.parametrize("name", ["rlfh", "rlfh_sweep", "knowrl", "knowrl_sweep", "forag"])
 def test_what_our_findings_compare_is_listed(name: str) -> None:
     folder = Path(__file__).resolve().parent.parent / "benchmarks" / "findings"
     stages = tomllib.loads((folder / f"{name}.toml").read_text()).get("stage", {})
@@ -181,9 +181,10 @@ def test_what_our_findings_compare_is_listed(name: str) -> None:
     }
 
 
-def test_the_sweep_shares_its_default_with_the_other_runs() -> None:
+@pytest.mark.parametrize("method", ["rlfh", "knowrl"])
+def test_the_sweep_shares_its_default_with_the_other_runs(method: str) -> None:
     folder = Path(__file__).resolve().parent.parent / "benchmarks" / "findings"
-    first, swept = (read_entries(folder / f"{name}_runs.toml")[0] for name in ("rlfh", "rlfh_sweep"))
+    first, swept = (read_entries(folder / f"{name}_runs.toml")[0] for name in (method, f"{method}_sweep"))
     assert replace(first, where="") == replace(swept, where="")
 
 
