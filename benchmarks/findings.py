@@ -6,9 +6,9 @@
 for), the policies that a stage of a run has left, and the findings. Runs and answers are kept below `--out` and not repeated; a
 killed call goes on. Stored are the findings, the means of every policy's answers and, as `curves`, what training's own rollouts
 were like step by step, hacks of the reward among it. `--seeds` and `--arms` take some of the runs, `--split validation` asks
-about other people than those of the test split: so settings are chosen. `--figures FOLDER` draws RLFH's figures from the answers
-to the first question set: 4 to 8 of the start and the first arm, 9 with a point for each arm. `--quick` tries everything with
-runs of two steps.
+about other people than those of the test split: so settings are chosen. `--figures FOLDER` draws RLFH's figures from answers to
+the first question set: 4 to 8 of the start and the first arm, 9 with a point for each. `--quick` tries everything with runs
+of two steps.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ CURVES = ("reward", "accuracy", "abstention", "hallucination", "claims_correct",
 
 
 def curves(runs: Sequence[Run]) -> dict[str, dict[str, list[float | None]]]:
-    """What each arm's rollouts were like: `CURVES` and `SHARES` -> the mean over seeds at each step, None where none has one."""
+    """What each arm's rollouts were like: `CURVES` and `SHARES` -> the mean over seeds at each step, None where none has."""
     return {
         arm: _curve([run.folder for run in runs if run.entry.name == arm])
         for arm in dict.fromkeys(run.entry.name for run in runs)
