@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from workbench.reproduce import compared, measured
+from workbench import reproduce
 
 BIOGRAPHIES = ("test", (
     ("factscore_on_subject", "", "FactScore, on subject"),
@@ -31,14 +31,8 @@ ARMS = {  # of a method: question set, and (metric, tier, heading) of the arms' 
 
 
 def statements(found: Mapping[str, Any]) -> list[list[str]]:
-    """A row a contrast: the finding is named before its first."""
-    rows = []
-    for finding in found["findings"]:
-        told = [finding["id"], f"**{finding['result']}**", f"{finding['statement']} ({finding['source']})"]
-        for cell in finding["contrasts"]:
-            rows.append([*told, compared(cell), measured(cell)])
-            told = ["", "", ""]
-    return rows
+    """A row a contrast, with the results in bold."""
+    return [[id, result and f"**{result}**", *told] for id, result, *told in reproduce.statements(found)]
 
 
 def arms(found: Mapping[str, Any], method: str) -> tuple[list[str], list[list[str]]]:

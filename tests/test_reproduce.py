@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from workbench.metrics import Row
+from workbench.plots import outcomes_by_tier
 from workbench.queue import read_entries
 from workbench.reproduce import (
     START,
@@ -19,9 +20,12 @@ from workbench.reproduce import (
     answered,
     check,
     compared,
+    curves,
     effect,
     load_findings,
     measured,
+    reports,
+    statements,
     terms_of,
 )
 from workbench.types import Claim, Failure, Feedback, Question, Response, Verdict, WorkbenchError
@@ -212,3 +216,42 @@ def test_to_say_less_is_not_enough_for_what_raises_factscore(sweep: dict[str, Fi
     for answers, result in ((less, "fails"), (more, "holds")):
         arms = {contrast.of: {"test": [answers]} for contrast in sweep[name].contrasts}
         assert check([sweep[name]], {**arms, "start": {"test": [before]}})[0]["result"] == result
+
+
+STORED = {
+    "findings": [{
+        "id": "R1", "source": "table 1", "statement": "It rises.", "result": "fails",
+        "contrasts": [
+            {"metric": "accuracy", "of": "a", "minus": "b", "least": 0.1, "asked": "test", "tier": tier, "times": 1.0,
+             "value": 0.05, "low": 0.01, "high": 0.09} for tier in ("", "known")
+        ],
+    }],
+    "means": {"a": {"test": {
+        "": {"accuracy": 0.5, "abstention": 0.2, "hallucination": 0.3, "truthfulness": 0.2, "responded": 0.8},
+        "known": {"accuracy": 1.0, "abstention": 0.0, "hallucination": 0.0, "truthfulness": 1.0},
+        "unknown": {"responded": 0.1},
+    }}},
+    "curves": {"a": {"reward": [0.5, None], "accuracy": [0.25, 0.75]}},
+}  # fmt: skip
+
+
+def test_stored_results_as_rows_that_name_a_finding_once() -> None:
+    first, second = statements(STORED)
+    assert first == ["R1", "fails", "It rises. (table 1)", "accuracy on test: a − b, at least 0.1", "+0.050 [+0.010, +0.090]"]
+    assert second[:3] == ["", "", ""] and second[3] == "accuracy on test (known): a − b, at least 0.1"
+
+
+def test_stored_means_are_drawn_as_evaluations_are() -> None:
+    shaped = reports(STORED, ["a"])
+    assert shaped["a"]["greedy"]["hallucination"] == {"value": 0.3}
+    assert set(shaped["a"]["greedy"]["by_tier"]) == {"known"}  # no outcomes were stored of the other
+    texts = [text for bar in outcomes_by_tier(shaped).data for text in bar.text]
+    assert sorted(filter(None, texts)) == ["0.20", "0.30", "0.50", "1.00"]
+
+
+def test_stored_curves_are_rows_of_steps() -> None:
+    assert curves(STORED, ["a"]) == {
+        "a": [{"step": 1, "reward": 0.5, "accuracy": 0.25}, {"step": 2, "reward": None, "accuracy": 0.75}]
+    }
+    with pytest.raises(WorkbenchError, match="no curves of b: there are those of a"):
+        curves(STORED, ["b"])

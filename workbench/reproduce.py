@@ -219,3 +219,42 @@ def measured(cell: Mapping[str, Any]) -> str:
     if cell.get("value") is None:
         return "–"
     return f"{cell['value']:+.3f} [{cell['low']:+.3f}, {cell['high']:+.3f}]"
+
+
+def statements(stored: Mapping[str, Any]) -> list[list[str]]:
+    """Stored results, a row a contrast: id, result, statement, what is compared, effect. A finding is named once."""
+    rows = []
+    for finding in stored["findings"]:
+        told = [finding["id"], finding["result"], f"{finding['statement']} ({finding['source']})"]
+        for cell in finding["contrasts"]:
+            rows.append([*told, compared(cell), measured(cell)])
+            told = ["", "", ""]
+    return rows
+
+
+def reports(stored: Mapping[str, Any], arms: Iterable[str], asked: str = "test") -> dict[str, dict[str, Any]]:
+    """Stored means of the arms' greedy outcomes as evaluations report them, for `workbench.plots.outcomes_by_tier`."""
+    cells = {arm: stored["means"][arm][asked] for arm in arms}
+    shaped = {
+        arm: {tier: {rate: {"value": means[rate]} for rate in RATES} for tier, means in tiers.items() if RATES[0] in means}
+        for arm, tiers in cells.items()
+    }
+    return {arm: {"greedy": {**tiers.pop(""), "by_tier": tiers}} for arm, tiers in shaped.items()}
+
+
+def curves(stored: Mapping[str, Any], arms: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
+    """Of stored results what the arms' rollouts were like in training, a row a step, as `workbench.plots` draws runs.
+
+    Raises:
+        WorkbenchError: no such arm was run.
+    """
+    if missing := [arm for arm in arms if arm not in stored["curves"]]:
+        raise WorkbenchError(f"no curves of {', '.join(missing)}: there are those of {', '.join(stored['curves'])}")
+    return {arm: _by_step(stored["curves"][arm]) for arm in arms}
+
+
+def _by_step(columns: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    return [
+        {"step": step, **dict(zip(columns, row, strict=True))}
+        for step, row in enumerate(zip(*columns.values(), strict=True), 1)
+    ]
