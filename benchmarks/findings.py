@@ -2,13 +2,13 @@
 
     python benchmarks/findings.py rlfh --results benchmarks/results/rlfh.json
 
-`benchmarks/findings/METHOD_runs.toml` lists the runs, `METHOD.toml` the question sets (`sections` says where claims are looked
-for), the policies that a stage of a run has left, and the findings. Runs and answers are kept below `--out` and not repeated; a
-killed call goes on. Stored are the findings, the means of every policy's answers and, as `curves`, what training's own rollouts
-were like step by step, hacks of the reward among it. `--seeds` and `--arms` take some of the runs, `--split validation` asks
-about other people than those of the test split: so settings are chosen. `--figures FOLDER` draws RLFH's figures from answers to
-the first question set: 4 to 8 of the start and the first arm, 9 with a point for each. `--quick` tries everything with runs
-of two steps.
+`benchmarks/findings/METHOD_runs.toml` lists the runs, `METHOD.toml` the question sets (`sections`: where claims are looked for,
+`arms`: who is asked beside the start, by default all), the policies that a stage of a run has left, and the findings.
+Runs and answers are kept below `--out` and not repeated; a killed call goes on. Stored are the findings, the means of every
+policy's answers and, as `curves`, what training's own rollouts were like step by step, hacks of the reward among it. `--seeds`
+and `--arms` take some of the runs, `--split validation` asks about other people than those of the test split: so settings are
+chosen. `--figures FOLDER` draws RLFH's figures from answers to the first question set: 4 to 8 of the start and the first arm, 9
+with a point for each. `--quick` tries everything with runs of two steps.
 """
 
 from __future__ import annotations
@@ -74,10 +74,12 @@ def asked_of(
     [system] = {run.config.prompts.system for run in runs}  # or the start would be no start of theirs
     start = root / "start" / str(policy_hash(tiny.path("sft")))
     for name, asked in sets.items():
-        asked = {**asked, "split": split}
+        arms, asked = asked.get("arms"), {**asked, "split": split}
+        asked.pop("arms", None)
         found[START][name] = [answers(tiny, "sft", asked, system, start)]
         for arm, policy, folder in policies(runs, stages):
-            found.setdefault(arm, {}).setdefault(name, []).append(answers(tiny, policy, asked, system, folder))
+            if arms is None or arm in arms:
+                found.setdefault(arm, {}).setdefault(name, []).append(answers(tiny, policy, asked, system, folder))
         print(f"asked {name}: {len(found[START][name][0])} questions of each policy", flush=True)
     return found
 

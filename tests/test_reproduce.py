@@ -178,11 +178,12 @@ def test_findings_are_read_from_a_file_and_what_is_wrong_is_named(tmp_path: Path
 @pytest.mark.parametrize("name", ["rlfh", "rlfh_sweep", "knowrl", "knowrl_sweep", "forag"])
 def test_what_our_findings_compare_is_listed(name: str) -> None:
     folder = Path(__file__).resolve().parent.parent / "benchmarks" / "findings"
-    stages = tomllib.loads((folder / f"{name}.toml").read_text()).get("stage", {})
-    arms = {entry.name for entry in read_entries(folder / f"{name}_runs.toml")} | {START, *stages}
-    assert arms >= {
-        arm for finding in load_findings(folder / f"{name}.toml") for c in finding.contrasts for arm in (c.of, c.minus)
-    }
+    told = tomllib.loads((folder / f"{name}.toml").read_text())
+    arms = {entry.name for entry in read_entries(folder / f"{name}_runs.toml")} | {START, *told.get("stage", {})}
+    asked = {set: {*one.get("arms", arms), START} for set, one in told["asked"].items()}
+    assert all(arms >= one for one in asked.values())
+    contrasts = [c for finding in load_findings(folder / f"{name}.toml") for c in finding.contrasts]
+    assert all({c.of, c.minus} <= asked[c.asked] for c in contrasts)
 
 
 @pytest.mark.parametrize("method", ["rlfh", "knowrl"])
