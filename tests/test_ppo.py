@@ -21,7 +21,7 @@ from workbench.store import iter_feedback
 from workbench.train.actor import Actor, State, schedule
 from workbench.train.credit import kl_of, less, masked, ratio_of, whitened
 from workbench.train.models import load_trainee
-from workbench.train.ppo import PPO, check, losses, ppo_stage, prepare, train_ppo
+from workbench.train.ppo import PPO, check, losses, ppo_stage, prepare, sizes, train_ppo
 from workbench.train.sampling import rollouts
 from workbench.train.stage import Job
 from workbench.types import Feedback, Response, Reward, WorkbenchError
@@ -261,3 +261,9 @@ def test_the_learning_rate_rises_and_falls_to_its_floor() -> None:
 def test_settings_that_cannot_work_are_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(WorkbenchError, match=message):
         check(replace(CONFIG, **changes))
+
+
+def test_a_step_smaller_than_a_minibatch_is_one_update() -> None:
+    few = replace(CONFIG, prompts_per_step=3, group_size=1, minibatch=32, micro_batch=None)
+    check(few)
+    assert sizes(few) == (3, 3, 3) and sizes(replace(few, prompts_per_step=64)) == (64, 32, 32)
