@@ -17,7 +17,7 @@ from workbench.train.models import Trainee
 from workbench.train.offline import Laid, check_offline, fit, on_rows
 from workbench.train.rows import Card, Example, check_examples, example_ids
 from workbench.train.stage import Job, Stage, Status
-from workbench.train.trl_trainer import check_report_to, quiet, ready, trainer_arguments
+from workbench.train.trl_trainer import check_kept, check_report_to, quiet, ready, trainer_arguments
 
 if TYPE_CHECKING:
     import torch
@@ -127,7 +127,7 @@ def make_trainer(config: SFT, trainee: Trainee, laid: Laid, out: Path, seed: int
         })  # fmt: skip
 
     micro = config.micro_batch or config.batch
-    arguments = SFTConfig(
+    asked_for = dict(
         **trainer_arguments(config, out, steps=laid.steps, seed=seed),
         per_device_train_batch_size=micro,
         gradient_accumulation_steps=config.batch // micro,
@@ -137,9 +137,10 @@ def make_trainer(config: SFT, trainee: Trainee, laid: Laid, out: Path, seed: int
         max_length=None,
     )
     trainer = Trainer(
-        model=trainee.model, args=arguments, train_dataset=laid.dataset(), processing_class=trainee.tokenizer,
+        model=trainee.model, args=SFTConfig(**asked_for), train_dataset=laid.dataset(), processing_class=trainee.tokenizer,
         data_collator=with_weights, compute_loss_func=loss, callbacks=[laid.callback(update)],
     )  # fmt: skip
+    check_kept(trainer, asked_for)
     return ready(trainer)
 
 
