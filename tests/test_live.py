@@ -133,7 +133,14 @@ def test_curves_have_a_bound(tmp_path: Path) -> None:
 
 
 def test_what_cannot_work_starts_nothing(tmp_path: Path) -> None:
-    for wrong in ({"settings": ["truthrl.nope=1"]}, {"bench_name": "huge"}, {"seed": -1}):
+    judged = {"judge": "http://127.0.0.1:9/v1"}  # by which model?
+    for wrong in (
+        {"settings": ["truthrl.nope=1"]},
+        {"bench_name": "huge"},
+        {"seed": -1},
+        judged,
+        {"policy": "no/where/at/all"},
+    ):
         with pytest.raises(WorkbenchError):
             train_live("truthrl", tmp_path / "run", **wrong)
     assert not (tmp_path / "run").exists()

@@ -13,16 +13,18 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.background import INTERRUPTED, Background, start
-from workbench.experiment import train
+from workbench.experiment import run_experiment
 from workbench.inspector.growing import Growing
 from workbench.plots import training_dynamics
 from workbench.queue.entries import Entry
 from workbench.queue.runs import planned
+from workbench.recipes import trained
 from workbench.runs.folder import finished, in_use, read_json
 from workbench.types import WorkbenchError
 
@@ -59,26 +61,30 @@ def train_live(
     steps: int | None = None,
     questions: str | None = None,
     threads: int | None = None,
+    **others: str | None,
 ) -> Live:
     """Begin what `workbench train` does, in a process of its own that ends with this kernel, and view it.
 
     The same call goes on with an unfinished `out`, and shows a finished one. What the training prints stands in `out/log.txt`.
 
+    Args:
+        others: what else an `Entry` has: its policy and its judge.
+
     Raises:
         WorkbenchError: it cannot work; nothing is started then.
     """
     out = Path(out)
-    run = planned(Entry(method, seed, bench_name, tuple(settings), steps, questions, threads), out.parent)
+    entry = Entry(method, seed, bench_name, tuple(settings), steps, questions, threads, **others)  # type: ignore[arg-type]
+    run = planned(entry, out.parent)
     if in_use(out):
         raise WorkbenchError(f"another process is using '{out}': look at it with live('{out}'), or choose another folder")
     out.mkdir(parents=True, exist_ok=True)
-    job = {"method": method, "bench_name": bench_name, "seed": seed, "out": str(out), "steps": steps, "threads": threads}
-    training = start(_train, {**job, "overrides": list(settings), "questions": questions}, out / LOG)
-    return Live(out, training, run.steps)
+    return Live(out, start(_train, {"entry": asdict(entry), "out": str(out)}, out / LOG), run.steps)
 
 
-def _train(out: str, **job: Any) -> None:
-    train(out=Path(out), **job)
+def _train(entry: dict[str, Any], out: str) -> None:
+    run = planned(Entry(**{**entry, "settings": tuple(entry["settings"])}), Path(out).parent)
+    run_experiment(trained(run.entry.method), run.config, run.bench, Path(out), seed=run.entry.seed, threads=run.entry.threads)
 
 
 class Live:
