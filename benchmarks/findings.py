@@ -74,8 +74,9 @@ def asked_of(
     [system] = {run.config.prompts.system for run in runs}  # or the start would be no start of theirs
     start = root / "start" / str(policy_hash(tiny.path("sft")))
     for name, asked in sets.items():
-        arms, asked = asked.get("arms"), {**asked, "split": split}
-        asked.pop("arms", None)
+        arms = asked.get("arms")
+        asked = {key: value for key, value in asked.items() if key != "arms"}
+        asked["split"] = split if asked["split"] == "test" else asked["split"]
         found[START][name] = [answers(tiny, "sft", asked, system, start)]
         for arm, policy, folder in policies(runs, stages):
             if arms is None or arm in arms:
