@@ -63,6 +63,9 @@ def test_a_contrast_by_hand() -> None:
     answers = arms([after], before)
     found = effect(Contrast("factscore_on_subject", "ppo"), answers)
     assert (found["value"], found["n"], found["seeds"]) == (0.375, 2, 1)
+    # each over its own: (1 + 2/4) / 2 − (1/2 + 1/4 + 0/2) / 3; the start is wrong about the refused one
+    own = effect(Contrast("factscore_on_subject", "ppo", over="own"), answers)
+    assert (own["value"], own["n"]) == (pytest.approx(0.5), 3)
     # true claims: (3 + 2 + 0) / 3 − .8 · (1 + 1 + 0) / 3; wrong or off subject: (0 + 2 + 0) / 3 − (1 + 3 + 2) / 3
     assert effect(Contrast("supported_claims", "ppo", times=0.8), answers)["value"] == pytest.approx(5 / 3 - 0.8 * 2 / 3)
     assert effect(Contrast("unsupported_claims", "ppo"), answers)["value"] == pytest.approx(2 / 3 - 6 / 3)
@@ -140,6 +143,13 @@ def test_several_contrasts_must_all_hold_and_arms_must_be_run() -> None:
     [found] = check([Finding("b", "", "", (rises, Contrast("factscore_on_subject", "grpo")))], arms([better], before))
     assert found["result"] == "not run" and found["lacking"] == ["grpo"]
     assert measured(found["contrasts"][0]) == "–"
+
+
+def test_a_contrast_over_something_else_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "rlfh.toml"
+    file.write_text(FILE + 'over = "mine"\n')
+    with pytest.raises(WorkbenchError, match="finding 1: over is 'mine': choose one of both, own"):
+        load_findings(file)
 
 
 def test_a_contrast_is_told_in_words() -> None:

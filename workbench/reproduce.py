@@ -29,7 +29,11 @@ Judgement = Literal["holds", "fails", "unclear"]
 @dataclass(frozen=True)
 class Contrast:
     """`metric` of the arm `of` minus `times` that of the arm `minus`, on the questions of the set `asked`, of one `tier` if it
-    is named. It is to be at least `least`."""
+    is named. It is to be at least `least`.
+
+    Some metrics are of some answers alone, as FactScore is of those that make claims. `over` says of which: of the questions
+    that both arms give such an answer to, or each arm's own, as papers report it: then it helps to decline what one has wrong.
+    """
 
     metric: str
     of: str
@@ -38,6 +42,7 @@ class Contrast:
     asked: str = "test"
     tier: str = ""
     times: float = 1.0
+    over: Literal["both", "own"] = "both"
 
 
 @dataclass(frozen=True)
@@ -108,6 +113,8 @@ def _finding(entry: Mapping[str, Any], where: str) -> Finding:
     if not contrasts:
         raise WorkbenchError(f"{where}: it has no [[finding.contrast]]")
     for contrast in contrasts:
+        if contrast.over not in ("both", "own"):
+            raise WorkbenchError(f"{where}: over is '{contrast.over}': choose one of both, own")
         if contrast.metric not in METRICS:
             raise WorkbenchError(f"{where}: no metric '{contrast.metric}': choose one of {', '.join(METRICS)}")
     told = {name: value for name, value in entry.items() if name != "contrast"}
@@ -148,7 +155,7 @@ def _together(results: Sequence[Judgement]) -> Judgement:
 
 
 def effect(contrast: Contrast, answers: Answers, *, seed: int = 0, resamples: int = RESAMPLES) -> dict[str, Any]:
-    """The contrast on the answers that define its metric in both arms, paired by seed and question."""
+    """The contrast on the answers that define its metric, in both arms or in each; seeds and questions are drawn alike."""
     import numpy as np
 
     arms = [answers[arm][contrast.asked] for arm in (contrast.of, contrast.minus)]
@@ -160,9 +167,9 @@ def effect(contrast: Contrast, answers: Answers, *, seed: int = 0, resamples: in
     for s in range(seeds):
         for q, question in enumerate(questions):
             pair = [arm[s].get(question) for arm in terms if s < len(arm)]
-            if len(pair) == 2 and None not in pair:
-                sums_2ASQ[:, :, s, q] = np.array(pair).T
-    kept = sums_2ASQ[1, 0].any(0)
+            if len(pair) == 2 and (contrast.over == "own" or None not in pair):
+                sums_2ASQ[:, :, s, q] = np.array([term or (0.0, 0.0) for term in pair]).T
+    kept = sums_2ASQ[1].any((0, 1))
     drawn_R = _differences(sums_2ASQ[..., kept], contrast.times, seed, resamples)
     if not kept.any() or not np.isfinite(drawn_R).any():
         return {"value": None, "low": None, "high": None, "n": 0, "seeds": seeds, "result": "unclear"}
@@ -211,7 +218,8 @@ def compared(cell: Mapping[str, Any]) -> str:
     """What a checked contrast compares, in words."""
     tier = f" ({cell['tier']})" if cell["tier"] else ""
     times = f"{cell['times']:g} × " if cell["times"] != 1 else ""
-    return f"{cell['metric']} on {cell['asked']}{tier}: {cell['of']} − {times}{cell['minus']}, at least {cell['least']:g}"
+    own = ", each over its own" if cell.get("over") == "own" else ""
+    return f"{cell['metric']} on {cell['asked']}{tier}: {cell['of']} − {times}{cell['minus']}{own}, at least {cell['least']:g}"
 
 
 def measured(cell: Mapping[str, Any]) -> str:
