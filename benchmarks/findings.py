@@ -74,9 +74,11 @@ def asked_of(
     [system] = {run.config.prompts.system for run in runs}  # or the start would be no start of theirs
     start = root / "start" / str(policy_hash(tiny.path("sft")))
     for name, asked in sets.items():
+        if asked["split"] != "test" and split != "test":
+            continue  # it is held out as well
         arms = asked.get("arms")
         asked = {key: value for key, value in asked.items() if key != "arms"}
-        asked["split"] = split if asked["split"] == "test" else asked["split"]
+        asked["split"] = asked["split"] if split == "test" else split
         found[START][name] = [answers(tiny, "sft", asked, system, start)]
         for arm, policy, folder in policies(runs, stages):
             if arms is None or arm in arms:
@@ -107,7 +109,10 @@ CURVES = ("reward", "accuracy", "abstention", "hallucination", "claims_correct",
 
 
 def curves(runs: Sequence[Run]) -> dict[str, dict[str, list[float | None]]]:
-    """What each arm's rollouts were like: `CURVES` and `SHARES` -> the mean over seeds at each step, None where none has."""
+    """What each arm's rollouts were like: `step`, and of `CURVES` and `SHARES` the mean over seeds, None where none has one.
+
+    Claims and rewards are as the arm's own annotator labelled them.
+    """
     return {
         arm: _curve([run.folder for run in runs if run.entry.name == arm])
         for arm in dict.fromkeys(run.entry.name for run in runs)
@@ -120,11 +125,13 @@ def _curve(folders: Sequence[Path]) -> dict[str, list[float | None]]:
     for rows, names in tables:
         for row, name in product(rows, names):
             found[name].setdefault(row["step"], []).extend([row[name]] if row.get(name) is not None else [])
-    return {
-        name: [round(sum(values) / len(values), 4) if values else None for _, values in sorted(steps.items())]
-        for name, steps in found.items()
-        if any(steps.values())
-    }
+    steps = sorted({step for values in found.values() for step in values})
+    told = {name: [_mean(values.get(step, [])) for step in steps] for name, values in found.items() if any(values.values())}
+    return {"step": steps, **told}
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return round(sum(values) / len(values), 4) if values else None
 
 
 def draw(found: Mapping[str, Mapping[str, Sequence[Sequence[Answered]]]], arm: str, folder: Path) -> list[str]:

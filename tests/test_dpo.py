@@ -193,3 +193,18 @@ def test_every_round_samples_the_policy_of_the_last_one(policy: str, tmp_path: P
     assert [len(one) for one in drawn] == [40, 40]
     assert [f.response.text for f in drawn[0]] != [f.response.text for f in drawn[1]]
     assert json.loads((tmp_path / "dpo-1" / "card.json").read_text())["samples"] == 40
+
+
+def test_an_argument_that_the_trainer_changed_in_silence_is_named(
+    policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import trl
+
+    class Knowing(trl.DPOConfig):  # as Unsloth's config does
+        def __post_init__(self) -> None:
+            super().__post_init__()
+            self.weight_decay = 0.001
+
+    monkeypatch.setattr("trl.DPOConfig", Knowing)
+    with pytest.raises(WorkbenchError, match=r"changed what it was asked for \(weight_decay is 0.001, not 0.0\)"):
+        train_dpo(replace(ALL, steps=1), run.PAIRS, policy, tmp_path, seed=1)

@@ -15,9 +15,10 @@ pytest.importorskip("ipywidgets", reason="the notebooks extra is not installed")
 from tests.helpers.background_jobs import crash, train_slowly
 from tests.helpers.waiting import wait_for
 from workbench.background import start
+from workbench.bench import TINY_POLICY
 from workbench.live import POINTS, Live, drawn, live, redraw, train_live
 from workbench.runs.checkpoints import metrics_rows
-from workbench.runs.folder import in_use
+from workbench.runs.folder import in_use, policy_hash
 from workbench.types import WorkbenchError
 
 SETTINGS = [f"truthrl.{part}" for part in ("eval_samples=0", "eval_kinds=list", "prompts_per_step=4", "group_size=4")]
@@ -112,6 +113,16 @@ def test_a_training_that_ends_is_shown_to_its_end(tmp_path: Path) -> None:
     assert again.wait() == {"status": "done"} and again.figure == view.figure and repr(again) == "Live(<b>run)"
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(not TINY_POLICY.is_dir(), reason="the shipped policy is not in this checkout")
+def test_a_training_starts_from_the_policy_that_is_named(tmp_path: Path) -> None:
+    few = ["truthrl.prompts_per_step=2", "truthrl.group_size=2", "truthrl.eval_samples=0"]
+    view = train_live("truthrl", tmp_path / "run", 3, settings=few, steps=1, policy=str(TINY_POLICY / "base"))
+    assert view.wait()["status"] == "done"
+    config = json.loads((tmp_path / "run" / "config.json").read_text())
+    assert config["policy_hash"] == policy_hash(str(TINY_POLICY / "base")) and config["seed"] == 3
+
+
 def test_a_training_that_fails_says_why(tmp_path: Path) -> None:
     view = Live(tmp_path, start(crash, {}, tmp_path / "log.txt"))
     with pytest.raises(WorkbenchError, match="the training failed: RuntimeError: a bug"):
@@ -134,13 +145,15 @@ def test_curves_have_a_bound(tmp_path: Path) -> None:
 
 def test_what_cannot_work_starts_nothing(tmp_path: Path) -> None:
     judged = {"judge": "http://127.0.0.1:9/v1"}  # by which model?
-    for wrong in (
+    wrongs = (
         {"settings": ["truthrl.nope=1"]},
         {"bench_name": "huge"},
         {"seed": -1},
         judged,
-        {"policy": "no/where/at/all"},
-    ):
+        {"jugde": "x"},
+        {"policy": tmp_path},
+    )
+    for wrong in wrongs:
         with pytest.raises(WorkbenchError):
             train_live("truthrl", tmp_path / "run", **wrong)
     assert not (tmp_path / "run").exists()

@@ -267,3 +267,5 @@ def test_a_step_smaller_than_a_minibatch_is_one_update() -> None:
     few = replace(CONFIG, prompts_per_step=3, group_size=1, minibatch=32, micro_batch=None)
     check(few)
     assert sizes(few) == (3, 3, 3) and sizes(replace(few, prompts_per_step=64)) == (64, 32, 32)
+    check(replace(few, micro_batch=8))
+    assert sizes(replace(few, micro_batch=8)) == (3, 3, 3)

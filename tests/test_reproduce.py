@@ -242,7 +242,7 @@ STORED = {
         "known": {"accuracy": 1.0, "abstention": 0.0, "hallucination": 0.0, "truthfulness": 1.0},
         "unknown": {"responded": 0.1},
     }}},
-    "curves": {"a": {"reward": [0.5, None], "accuracy": [0.25, 0.75]}},
+    "curves": {"a": {"step": [1, 2], "reward": [0.5, None], "accuracy": [0.25, 0.75]}},
 }  # fmt: skip
 
 

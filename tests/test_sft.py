@@ -254,3 +254,18 @@ def test_a_killed_training_ends_like_a_whole_one(policy: str, tmp_path: Path) ->
         assert again.returncode == 0, again.stderr
         assert (f"after step {resumed} of 6" in again.stderr) if resumed else ("resuming" not in again.stderr)
         assert result(out) == expected
+
+
+def test_an_argument_that_the_trainer_changed_in_silence_is_named(
+    policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import trl
+
+    class Knowing(trl.SFTConfig):  # as Unsloth's config does
+        def __post_init__(self) -> None:
+            super().__post_init__()
+            self.weight_decay = 0.001
+
+    monkeypatch.setattr("trl.SFTConfig", Knowing)
+    with pytest.raises(WorkbenchError, match=r"changed what it was asked for \(weight_decay is 0.001, not 0.0\)"):
+        train_sft(replace(run.TUNED, steps=1), GOOD, policy, tmp_path, seed=1)

@@ -42,6 +42,7 @@ COLUMNS = {
     "claims_wrong": "wrong claims",
 }
 POINTS = 400  # of a line; more cannot be told apart, and all of them are sent anew with every step
+OTHERS = ("policy", "judge", "judge_model", "store", "judge_cache")
 EVERY = 1.0  # seconds between two looks at the file
 LOG = "log.txt"
 
@@ -74,6 +75,8 @@ def train_live(
         WorkbenchError: it cannot work; nothing is started then.
     """
     out = Path(out)
+    if wrong := [name for name, value in others.items() if name not in OTHERS or not isinstance(value, str | None)]:
+        raise WorkbenchError(f"{', '.join(wrong)}: there may be {', '.join(OTHERS)}, each a text")
     entry = Entry(method, seed, bench_name, tuple(settings), steps, questions, threads, **others)  # type: ignore[arg-type]
     run = planned(entry, out.parent)
     if in_use(out):

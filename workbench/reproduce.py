@@ -162,7 +162,7 @@ def effect(contrast: Contrast, answers: Answers, *, seed: int = 0, resamples: in
     seeds = max(map(len, arms))
     terms = [[_terms(one, contrast) for one in arm] * (seeds if len(arm) == 1 else 1) for arm in arms]
     questions = sorted({question for arm in terms for one in arm for question in one})
-    # (2, arms, S seeds, Q questions): numerators and denominators; 0 and 0 where one of the two arms has none
+    # (2, arms, S seeds, Q questions): numerators and denominators; 0 and 0 where an arm has none, over both where either has
     sums_2ASQ = np.zeros((2, 2, seeds, len(questions)))
     for s in range(seeds):
         for q, question in enumerate(questions):
@@ -219,7 +219,8 @@ def compared(cell: Mapping[str, Any]) -> str:
     tier = f" ({cell['tier']})" if cell["tier"] else ""
     times = f"{cell['times']:g} × " if cell["times"] != 1 else ""
     own = ", each over its own" if cell.get("over") == "own" else ""
-    return f"{cell['metric']} on {cell['asked']}{tier}: {cell['of']} − {times}{cell['minus']}{own}, at least {cell['least']:g}"
+    arms = f"{cell['of']} − {times}{cell['minus']}{own}"
+    return f"{cell['metric']} on {cell['asked']}{tier}: {arms}, at least {cell['least']:g}"
 
 
 def measured(cell: Mapping[str, Any]) -> str:

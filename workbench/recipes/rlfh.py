@@ -202,9 +202,9 @@ PARTS = {
     "clip": ("clipping", "what is taken off where more than the bound was paid at one place"),
     "no_eos": ("no end token", "paid by an answer that was cut off before its end token"),
 }
-# *(ours)*, for 1M parameters on two CPU cores; chosen on the validation split, see benchmarks/README.md. With rewards of about
-# 10 a response and few updates, a critic whose values may go .2 from what they were would never get there; and with λ below 1,
-# it is the critic that has to carry what a life will cost to its first word.
+# *(ours)*, for 1M parameters on two CPU cores; chosen on the validation split, see benchmarks/README.md. Responses are paid up
+# to about 10 in few updates: a critic whose values may go .2 from what they were would not get there, and with λ below 1 it is
+# the critic that has to carry what a life will cost to its first word.
 LONG = {"steps": 30, "max_new_tokens": 64, "lora_r": 16, "lora_alpha": 32, "micro_batch": None, "save_every": 5}
 TINY = scaled(
     RLFH(),

@@ -45,7 +45,7 @@ class PPO:
     floor: float = setting(0.1, "share of the learning rates that their cosine ends at")
     epochs: int = setting(1, "passes over each step's responses")
     minibatch: int | None = setting(None, "responses of an update; none, or more than a step has: the whole step at once")
-    micro_batch: int | None = setting(8, "responses per backward pass; none: the whole update at once")
+    micro_batch: int | None = setting(8, "responses per backward pass; none, or more than an update has: the whole update")
     clip: float = setting(0.2, "ε: how far the ratio of a token's probabilities may go from 1")
     value_clip: float = setting(0.2, "how far a value may go from what it was when the response was sampled")
     gamma: float = setting(1.0, "γ: discount of later rewards")
@@ -84,7 +84,7 @@ def sizes(config: PPO) -> tuple[int, int, int]:
     """How many responses make a step, make an update, and go through one backward pass."""
     responses = config.prompts_per_step * config.group_size
     update = responses if config.minibatch is None else min(config.minibatch, responses)
-    return responses, update, update if config.micro_batch is None else config.micro_batch
+    return responses, update, update if config.micro_batch is None else min(config.micro_batch, update)
 
 
 def ppo_stage(config: PPO, questions: Sequence[Question], grade: Grade, method: str) -> Stage:
