@@ -152,6 +152,17 @@ def test_files_about_different_responses_are_refused(tmp_path: Path) -> None:
         agreement(write(tmp_path / "a.jsonl", [row("a", [])]), write(tmp_path / "b.jsonl", [row("b", [])]))
 
 
+def test_a_file_without_a_row_that_can_be_read_is_refused_with_what_is_wrong(tmp_path: Path) -> None:
+    first = write(tmp_path / "a.jsonl", [row("a", [("x", "correct")])])
+    (tmp_path / "empty.jsonl").write_bytes(b"")
+    (tmp_path / "latin.jsonl").write_bytes('{"id": "a", "response": "Zoé"}\n'.encode("latin-1") * 2)
+    for name, complaint in (("empty", "it is empty"), ("latin", "none of its 2 rows is a feedback row in UTF-8")):
+        other = tmp_path / f"{name}.jsonl"
+        for files in ((first, other), (other, first)):
+            with pytest.raises(WorkbenchError, match=rf"{name}\.jsonl' has nothing to compare: {complaint}"):
+                agreement(*files)
+
+
 def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     first = write(tmp_path / "a.jsonl", [row("a", [("x", "correct"), ("y", "wrong")])])
     second = write(tmp_path / "b.jsonl", [row("a", [("x", "correct"), ("y", "correct")])])

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from workbench.demo import REWARDS, SHOWN_PER_TIER, fixed_questions, oracle_line, results_table, run_demo
+from workbench.demo import REWARDS, SHOWN_PER_TIER, fixed_questions, next_command, oracle_line, results_table, run_demo
 from workbench.evaluate import report
 from workbench.types import Feedback, Question, Response, Verdict
 from workbench.world.facts import TIERS
@@ -82,3 +82,7 @@ def test_shown_questions_are_the_same_and_about_different_people() -> None:
 def test_a_stopped_run_ends_the_demo_with_its_status(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: str) -> None:
     monkeypatch.setattr("workbench.demo.demo_run", lambda *_: {"status": status})  # its training takes a minute
     assert run_demo(tmp_path) == {REWARDS[0]: {"status": status}}
+
+
+def test_the_next_command_can_be_pasted() -> None:
+    assert next_command(Path("runs/my demo")) == "next: workbench inspect --run 'runs/my demo/ternary'"

@@ -48,6 +48,16 @@ def test_the_declared_object_is_read(task: str) -> None:
         assert read(task, accepted) == value(task)
 
 
+@pytest.mark.parametrize("task", TASKS)
+def test_a_reasoning_judges_thoughts_may_stand_before_the_object(task: str) -> None:
+    """Whatever they quote, as a judge of answers that think does: what counts is what follows them."""
+    text = json.dumps(VALID[task])
+    for thoughts in ("", "\nIt says so.\n", ' {"label": "wrong"} ', " it thinks <think>Ada.</think>{} and then answers "):
+        assert read(task, f"\n<think>{thoughts}</think>\n\n{text}\n") == value(task)
+        assert read(task, f"<think>{thoughts}</think>```json\n{text}\n```") == value(task)
+    assert read("verify", "<think>Hm.</think>\nLABEL: vague", form="line") == "vague"
+
+
 @pytest.mark.parametrize("task", LABELLED)
 def test_every_label_in_any_case_and_no_other(task: str) -> None:
     for label in LABELS[task]:
@@ -105,7 +115,18 @@ NO_VERDICTS = [
     ('{"label": "correct"}.', "extra_text"),
     ('{"label": "correct"}\n\nThe claim is wrong.', "extra_text"),
     ('The label is {"label": "correct"}', "extra_text"),
-    ('<think>wrong?</think>{"label": "correct"}', "extra_text"),
+    ('Well. <think>wrong?</think>{"label": "correct"}', "extra_text"),
+    ("<think>wrong?</think>", "empty"),
+    ('<think>{"label": "correct"}', "extra_text"),  # cut in its thoughts
+    ('<think>it says </think>{"label": "correct"} so no</think>{"label": "wrong"}', "extra_text"),
+    ('<think>no</think>{"label": "wrong"}, since it says </think>{"label": "correct"}', "extra_text"),
+    ('<think>a <think>b</think>{"label": "correct"}', "extra_text"),
+    ('<think>a</think><think>b</think>{"label": "correct"}', "extra_text"),
+    ('<think>a</think>So: {"label": "correct"}', "extra_text"),
+    ('<think>a</think>{"label": "correct"} <think>or not</think>', "extra_text"),
+    ('<THINK>a</THINK>{"label": "correct"}', "extra_text"),
+    ('</think>{"label": "correct"}', "extra_text"),
+    ("<think>a</think>correct", "not_json"),
     ('```json\n{"label": "correct"}\n```\nbut in truth wrong', "extra_text"),
     ('```json\n{"label": "correct"}\n```\n```json\n{"label": "wrong"}\n```', "extra_text"),
     ("```json\n\n```", "not_json"),

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +13,7 @@ import pytest
 
 from tests.helpers.score_helpers import world_rows, write
 from workbench.cli import main
-from workbench.runs.folder import lock
+from workbench.runs.folder import lock, open_run
 from workbench.score import Options, score_file
 from workbench.types import WorkbenchError
 
@@ -79,6 +83,67 @@ def test_what_is_refused_leaves_nothing(
         main(command.split())
     assert exit.value.code == 2, capsys.readouterr().err
     assert tree(place) == before
+
+
+TYPOS = {
+    "train truthrl --out new/run --set truthrl.rewrd=binary": "has no field 'rewrd'",
+    "train truthrl --out new/run --set truthrl.reward=binry": "choose one of ternary, binary",
+    "train truthrl --out new/run --set truthrl.kinds=singel": "choose among ",
+    "train truthrl --out new/run --policy nowhere": "no policy folder 'nowhere'",
+    "evaluate nowhere --split test": "no policy folder 'nowhere'",
+    "evaluate sft --split test --kind singel --kind single": "no questions of kinds singel: choose among ",
+    "probe --policy nowhere": "no policy folder 'nowhere'",
+    "probe --kind singel": "of kinds singel: choose among ",
+    "answer Who? --policy nowhere": "no policy folder 'nowhere'",
+    "score --in rows.jsonl --out new/f.jsonl --set rlfh.alpa=2": "has no field 'alpa'",
+    "score --in rows.jsonl --out new/f.jsonl --judge wrld": "no judge 'wrld'",
+    "score --in nothing.jsonl --out new/f.jsonl": "the file is empty: name one with rows",
+    "score --in latin.jsonl --out new/f.jsonl": "not UTF-8: save the file as UTF-8; no row can be scored\n",
+    "train truthrl --out new/run --bench small --questions latin.jsonl": "save it as UTF-8",
+}
+HEAVY = ("torch", "transformers", "trl", "peft", "datasets")
+TOLD = """
+import json, sys
+from workbench.cli import main
+for command in json.load(sys.stdin):
+    try:
+        main(command.split())
+    except SystemExit as exit:
+        print(json.dumps([exit.code, [name for name in %r if name in sys.modules]]), file=sys.stdout)
+        print("", file=sys.stderr)
+"""
+
+
+def test_a_typo_is_told_before_anything_heavy_is_imported(place: Path) -> None:
+    write(place / "nothing.jsonl", [])
+    (place / "latin.jsonl").write_bytes('{"question": "Zoé?", "response": "x"}\n'.encode("latin-1"))
+    code = [sys.executable, "-c", TOLD % (HEAVY,)]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
+    done = subprocess.run(code, input=json.dumps([*TYPOS]), capture_output=True, text=True, cwd=place, env=environment)
+    told = done.stderr.split("\n\n")
+    assert len(told) == len(TYPOS) + 1, done.stderr
+    for (command, remedy), line, message in zip(TYPOS.items(), done.stdout.splitlines(), told, strict=False):
+        assert json.loads(line) == [2, []], (command, line, message)
+        assert remedy in f"{message}\n" and message.count("\n") == 0, (command, message)
+    assert not (place / "new").exists() and not (place / "runs").exists()
+
+
+def test_a_run_whose_policy_cannot_be_loaded_leaves_nothing(tmp_path: Path) -> None:
+    """Its config.json goes as well, unless it was there before or something else has been written."""
+    with pytest.raises(WorkbenchError, match="cannot load"), lock(tmp_path / "new" / "run"):
+        open_run(tmp_path / "new" / "run", {"method": "truthrl"})
+        raise WorkbenchError("cannot load")
+    assert not (tmp_path / "new").exists()
+    folder = tmp_path / "begun"
+    with pytest.raises(WorkbenchError, match="later"), lock(folder):
+        open_run(folder, {"method": "truthrl"})
+        (folder / "before.json").write_text("{}")
+        raise WorkbenchError("later")
+    assert (folder / "config.json").exists()
+    (folder / "before.json").unlink()
+    with pytest.raises(WorkbenchError, match="again"), lock(folder):
+        raise WorkbenchError("again")
+    assert (folder / "config.json").exists()
 
 
 def test_a_refusal_takes_back_its_own_lock_alone(tmp_path: Path) -> None:

@@ -146,6 +146,15 @@ def test_a_last_line_that_was_cut_off_is_repaired_and_its_row_scored_again(tmp_p
     assert chosen.out.read_bytes() == whole
 
 
+def test_a_finished_scoring_names_the_next_command(tmp_path: Path, cli: Cli) -> None:
+    command = ["score", "--in", write(tmp_path / "in.jsonl", world_rows(1)), "--judge", "world", "--method", "rlfh", "--out"]
+    _, out, _ = cli(*command, tmp_path / "a b" / "out.jsonl")
+    assert out.splitlines()[-1] == f"next: workbench metrics '{tmp_path}/a b/out.jsonl'"
+    _, out, _ = cli(*command, tmp_path / "run" / "rollouts.jsonl")
+    assert out.splitlines()[-1] == f"next: workbench inspect --run {tmp_path}/run"
+    assert "next" not in cli(*command, tmp_path / "other.jsonl", "--dry-run")[1]
+
+
 def test_failed_rows_are_named_with_stage_and_reason(tmp_path: Path, cli: Cli) -> None:
     wrong = [{"id": f"w{n}", "question": "Who was Napoleon?", "response": "Napoleon was born in Ajaccio."} for n in range(7)]
     source = write(tmp_path / "in.jsonl", [*world_rows(2), *wrong])

@@ -73,6 +73,59 @@ def test_trl_conversations(tmp_path: Path) -> None:
     assert (found.response.question.text, found.response.text) == ("Who?", "Ada.")
 
 
+QWEN = "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\n{}<|im_end|>\n<|im_start|>assistant\n"
+LLAMA = "<|start_header_id|>{}<|end_header_id|>\n\n{}<|eot_id|>"
+ASKED = "Who painted this?\nName one."
+
+
+@pytest.mark.parametrize(
+    ("prompt", "question"),
+    [
+        (QWEN.format(ASKED), ASKED),
+        (QWEN.format("Hi") + "Hello.<|im_end|>\n" + QWEN.format(ASKED), ASKED),
+        (LLAMA.format("system", "Today.") + LLAMA.format("user", ASKED) + "<|start_header_id|>assistant", ASKED),
+        (f"system\nBe brief.\nuser\n{ASKED}\nassistant\n", ASKED),  # decoded without the marks, as both trainers do
+        (f"user\n{ASKED}\nassistant\n<think>\n", ASKED),
+        (f"system\nBe brief.\nuser\nHi\nassistant\nHello.\nuser\n{ASKED}\nassistant\n", ASKED),
+        (f"system\n\nToday.user\n\n{ASKED}assistant\n\n", ASKED),
+        # What is no conversation, or not a whole one, is the question as it is.
+        (ASKED, ASKED),
+        ("The user asked for\nassistant\n", "The user asked for\nassistant\n"),
+        ("user\nHi\nassistant\nHello.", "user\nHi\nassistant\nHello."),
+        ("Explain:\nuser\nx\nassistant\n", "Explain:\nuser\nx\nassistant\n"),
+        ("system\nBe brief.\nuser\n\nassistant\n", "system\nBe brief.\nuser\n\nassistant\n"),  # nothing was asked
+        (QWEN.format(" "), QWEN.format(" ")),
+    ],
+)
+def test_the_last_user_turn_of_a_decoded_conversation_is_the_question(tmp_path: Path, prompt: str, question: str) -> None:
+    import_completions("trl", write(tmp_path / "c.jsonl", [{**TRL[0], "prompt": prompt}]), tmp_path / "out.jsonl")
+    [found] = iter_feedback(tmp_path / "out.jsonl")
+    assert found.response.question.text == question
+
+
+@pytest.mark.parametrize(
+    ("gold", "answers"),
+    [
+        ("['Paris' 'Rome']", ("Paris", "Rome")),
+        ("['Paris'\n 'New York']", ("Paris", "New York")),
+        ("['Paris', 'Rome']", ("Paris", "Rome")),
+        ("""["O'Neill" 'say \\'hi\\'']""", ("O'Neill", "say 'hi'")),
+        ("['Paris']", ("Paris",)),
+        ("[]", ()),
+        ("Paris", ("Paris",)),
+        ("[1 2]", ("[1 2]",)),
+        ("['Paris' + 'Rome']", ("['Paris' + 'Rome']",)),
+        ("['Paris' 'Rome'", ("['Paris' 'Rome'",)),
+        ("the ['Paris']", ("the ['Paris']",)),
+        (r"['\x']", (r"['\x']",)),
+    ],
+)
+def test_gold_answers_that_numpy_printed_are_a_list(tmp_path: Path, gold: str, answers: tuple[str, ...]) -> None:
+    import_completions("verl", write(tmp_path / "7.jsonl", [{**VERL[0], "gts": gold}]), tmp_path / "out.jsonl")
+    [found] = iter_feedback(tmp_path / "out.jsonl")
+    assert found.response.question.answers == answers
+
+
 def test_verl_rollouts_bring_gold_answers(tmp_path: Path) -> None:
     logged = [{**row, "advantage": 0.5} for row in VERL]
     summary = import_completions("verl", write(tmp_path / "7.jsonl", logged), tmp_path / "out.jsonl")

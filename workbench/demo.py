@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -46,7 +47,13 @@ def run_demo(out: Path, seed: int = 1, threads: int = DEFAULT_THREADS) -> dict[s
     for path in write_figures(out, reports):
         console.print(f"figure: {path}", soft_wrap=True)
     console.print(f"stored runs: {out / 'ternary'} and {out / 'binary'} (every rollout with its reward is in rollouts.jsonl)")
+    console.print(next_command(out), soft_wrap=True)
     return summaries
+
+
+def next_command(out: Path) -> str:
+    """What to try after the demo: a look into the run that learnt to abstain."""
+    return f"next: workbench inspect --run {shlex.quote(str(out / REWARDS[0]))}"
 
 
 def demo_run(out: Path, reward: str, seed: int, threads: int) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from workbench.bench import Bench
+from workbench.bench import Bench, check_policy
 from workbench.bench import bench as bench_of
 from workbench.checks import Checks
 from workbench.failures import TooManyFailures, failures, too_many
@@ -15,6 +15,7 @@ from workbench.generate import Policy, generate
 from workbench.grade import SAID, assemble
 from workbench.llm_judge import LLMJudge
 from workbench.metrics import RATES, Row, breakdown, claim_table, facet_table, rows_of, table
+from workbench.recipes.method import known_kinds
 from workbench.runs.folder import read_json
 from workbench.threads import use_threads
 from workbench.types import Feedback, Grade, Question, WorkbenchError
@@ -71,12 +72,16 @@ def evaluate_policy(
     """
     chosen = bench_of(bench, questions=questions) if isinstance(bench, str) else bench
     chosen = chosen.judged_by(judge)
+    check_policy(policy, chosen.path(policy))
     if as_trained:
         chosen = chosen.telling(told(chosen.path(policy)))
     pool = chosen.questions(split, kinds or None, lang)
+    if missing := sorted(set(kinds or ()) - {question.kind for question in pool}):
+        known = known_kinds(chosen, split, lang)
+        raise WorkbenchError(f"split '{split}' has no questions of kinds {', '.join(missing)}: {known}")
     selected = select(pool if kinds else [question for question in pool if question.answers], limit, seed)
     if not selected:
-        wanted = f"split '{split}'" + (f" of kinds {list(kinds)}" if kinds else "") + (f" in '{lang}'" if lang != "en" else "")
+        wanted = f"split '{split}'" + (f" in '{lang}'" if lang != "en" else "")
         raise WorkbenchError(f"no questions in {wanted}: name others")
     if judge:
         judge.try_out()

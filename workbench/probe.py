@@ -27,6 +27,7 @@ from workbench.jsonl import write_json
 from workbench.llm_judge import LLMJudge
 from workbench.metrics.boundary import boundary_report
 from workbench.policy import adapter_base, adapter_folder
+from workbench.recipes.method import known_kinds
 from workbench.runs.folder import finished, lock, open_run, policy_hash, versions
 from workbench.threads import DEFAULT_THREADS, use_threads
 from workbench.train.probing import probe_questions, recorded
@@ -104,7 +105,8 @@ def _questions(bench: Bench, split: str, kinds: Sequence[str] | None, lang: str)
     """Those of the split with gold answers, which there must be of each kind that is named."""
     pool = [question for question in bench.questions(split, kinds or None, lang) if question.answers]
     if missing := sorted(set(kinds or ()) - {question.kind for question in pool}):
-        raise WorkbenchError(f"split '{split}' has no questions with gold answers of kinds {', '.join(missing)}: name others")
+        known = known_kinds(bench, split, lang, answered=True)
+        raise WorkbenchError(f"split '{split}' has no questions with gold answers of kinds {', '.join(missing)}: {known}")
     if not pool:
         raise WorkbenchError(
             f"no questions with gold answers in split '{split}'" + f" in '{lang}'" * (lang != "en") + ": name another"

@@ -29,7 +29,7 @@ def metrics(
         Path | None, typer.Argument(help="A second one to compare with: differences are FEEDBACK − OTHER.")
     ] = None,
     reference: Annotated[
-        Path | None, typer.Option(help="File whose median number of claims is VeriScore's K (default: FEEDBACK).")
+        Path | None, typer.Option(help="File whose median number of claims is VeriScore's K (default: both files).")
     ] = None,
     base: Annotated[
         Path | None, typer.Option(help="Feedback whose right answers over-refusal is measured on (default: OTHER).")

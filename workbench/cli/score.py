@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -28,6 +29,7 @@ from workbench.score import Options, estimate_file, score_file
 from workbench.score.agree import agreement
 from workbench.score.imports import import_completions
 from workbench.score.progress import bar
+from workbench.store import ROLLOUTS
 from workbench.types import REASONS, WorkbenchError
 
 _FIELDS = (
@@ -252,6 +254,14 @@ def _print_summary(summary: Mapping[str, Any]) -> None:
         lines = [(row["id"], row["stage"], f"{row['kind']}: {row['message']}"[:200]) for row in first]
         more = [(f"… and {failed - len(first)} more", "", "")] if failed > len(first) else []
         print_table("failed rows", ("id", "stage", "reason"), [*lines, *more])
+    if summary.get("status") == "done" and "out" in summary:
+        print(f"next: {_next(Path(summary['out']))}")
+
+
+def _next(out: Path) -> str:
+    """What to do with scored rows: look at them, where they lie as a run does, else measure them."""
+    look = out.name == ROLLOUTS
+    return f"workbench inspect --run {shlex.quote(str(out.parent))}" if look else f"workbench metrics {shlex.quote(str(out))}"
 
 
 def _print_agreement(report: Mapping[str, Any]) -> None:

@@ -67,7 +67,7 @@ def _text(path: Path) -> str:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
-        raise WorkbenchError(f"{path}:{line}: not text in UTF-8: {error}") from error
+        raise WorkbenchError(f"{path}:{line}: not text in UTF-8 ({error.reason}): save it as UTF-8") from error
 
 
 def _json(path: Path, text: str) -> Records:

@@ -26,6 +26,7 @@ Form = Literal["json", "line"]
 
 _FENCE = re.compile(r"```(?:json)?[ \t]*\r?\n(.*)\n[ \t]*```", re.S | re.I)
 _LINE = re.compile(r"([A-Z]+):[ \t]*([^\r\n]*)", re.I)
+_THINK = re.compile(r"<(/?)think>")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
@@ -46,6 +47,7 @@ def read(task: str, text: str, count: int | None = None, form: Form = "json") ->
         a `Failure` of stage "parse"; or for "extract" and "single_pass" the object `{"sentences": […]}`, for "checklist" a
         list of labels, for "inform" a list of whole numbers 1–5, for all others a label.
 
+    A reasoning judge's thoughts may stand before the value, from the <think> that the reply begins with to its </think>.
     Around the JSON object may be white space and one code fence, nothing else. Keys are exact. A label is one of `LABELS` of
     its task, in any case ("Correct" is `correct`, but "Incorrect" is no label of "verify"), with nothing around it.
     Kinds of failure: `empty`, `too_long`, `not_json`, `extra_text`, `keys` (missing, unknown, twice), `type`, `length`,
@@ -55,9 +57,9 @@ def read(task: str, text: str, count: int | None = None, form: Form = "json") ->
     try:
         if len(text) > LONGEST:
             raise _Unreadable("too_long", f"the reply has {len(text):,} characters, more than {LONGEST:,}")
-        if not text.strip():
+        if not (said := _without_thoughts(text.strip())):
             raise _Unreadable("empty", "the reply is empty")
-        value = _from_line(task, text.strip()) if form == "line" else _from_json(text.strip())
+        value = _from_line(task, said) if form == "line" else _from_json(said)
         return _READERS[task](value, task, count)
     except _Unreadable as error:
         return Failure("parse", error.kind, f"{task}: {error}", clip(text))
@@ -100,6 +102,19 @@ def _key(task: str) -> str:
     if task in ("extract", "single_pass"):
         raise WorkbenchError(f"a reply to '{task}' does not fit on one line: use form='json' for it")
     return {"inform": "ratings", "checklist": "labels"}.get(task, "label")
+
+
+def _without_thoughts(text: str) -> str:
+    """What follows the thoughts that a reply begins with. They may quote whole blocks: as many tags are closed as were opened.
+    A lone </think> that they quote ends them, and then the rest of the thoughts is text that no form allows."""
+    if not text.startswith("<think>"):
+        return text
+    depth = 0
+    for tag in _THINK.finditer(text):
+        depth += -1 if tag[1] else 1
+        if not depth:
+            return text[tag.end() :].strip()
+    raise _Unreadable("extra_text", "the reply begins with <think> and does not end its thoughts: allow it more tokens")
 
 
 def _from_json(text: str) -> Any:

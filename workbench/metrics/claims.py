@@ -9,7 +9,7 @@ the vague or, of names that nobody bears, the wrong ones. With S of n claims sup
     precision    S/n, as SAFE (arXiv 2403.18802, section 5) and VeriScore (arXiv 2406.19276, section 3.3) have it
     recall@K     min(S/K, 1)
     F1@K         their harmonic mean, 0 where S = 0
-    VeriScore    F1@K, K being the median number of claims of a response
+    VeriScore    F1@K, K being the median number of claims of a response, over all the files that are compared
     off_subject  the share of claims about another subject than the one asked for *(ours)*
 
 FactScore, precision and `correct` are also reported "on subject" *(ours)*: a claim about another subject then stays among the n
@@ -29,7 +29,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from workbench.metrics.rows import Row
-from workbench.types import SUPPORTED
+from workbench.types import SUPPORTED, WorkbenchError
 
 Term = tuple[float, float]  # what a response adds to a metric's numerator and denominator
 
@@ -54,14 +54,28 @@ def penalty(n: int, gamma: int = 10) -> float:
 
 
 def recall_at(k: int, supported: int) -> float:
+    """min(S/K, 1).
+
+    Raises:
+        WorkbenchError: K is not at least 1, or S is below 0.
+    """
+    if k < 1 or supported < 0:
+        raise WorkbenchError(f"K is {k} and {supported} claims are supported: K is at least 1, a number of claims at least 0")
     return min(supported / k, 1.0)
 
 
 def f1_at(k: int, supported: int, n: int) -> float:
-    """The harmonic mean of S/n and min(S/K, 1); 0 where nothing is supported."""
+    """The harmonic mean of S/n and min(S/K, 1); 0 where nothing is supported.
+
+    Raises:
+        WorkbenchError: as for `recall_at`, or more claims are supported than there are.
+    """
+    recall = recall_at(k, supported)
+    if supported > n:
+        raise WorkbenchError(f"{supported} of {n} claims are supported: no more can be than there are")
     if not supported:
         return 0.0
-    precision, recall = supported / n, recall_at(k, supported)
+    precision = supported / n
     return 2 * precision * recall / (precision + recall)
 
 

@@ -55,8 +55,8 @@ def compare_files(
 
     Args:
         feedback, other: JSONL files of feedback rows, or folders of runs.
-        reference: the file whose median number of claims is VeriScore's K (by default `feedback` itself). Name one and
-            adding another model to a comparison changes nothing.
+        reference: the file whose median number of claims is VeriScore's K (by default that of all responses compared, so that
+            both files have one K, whichever is named first). Name one and adding another model to a comparison changes nothing.
         base: feedback of the policy whose right answers over-refusal is measured on (by default `other`).
         preferences: a judge's preferences between the two files, each pair in both orders (see `preferences`).
         k: K of recall@K and F1@K.
@@ -83,7 +83,7 @@ def compare_files(
     rows = read(feedback)
     others = read(other) if other is not None else None
     baseline = read(base) if base is not None else others
-    known = read(reference) if reference is not None else rows
+    known = read(reference) if reference is not None else [*rows, *(others or ())]
     if reference is not None and median_claims(known) is None:
         raise WorkbenchError(
             f"{reference}: no response in it has claims, so it gives no K for VeriScore: name another reference"
@@ -92,7 +92,7 @@ def compare_files(
     right_before = None if baseline is None else right_questions(baseline)
     settings = Settings(options, tuple(weights), seed, resamples, right_before=right_before)
     result = summarise(rows, settings)
-    result["reference"] = str(reference if reference is not None else feedback)
+    result["reference"] = str(reference) if reference is not None else " + ".join(map(str, filter(None, (feedback, other))))
     if preferences is not None:
         result |= win_rate(read_preferences(preferences), settings)
     if others is not None:
@@ -114,8 +114,10 @@ def _check_judged(path: Path | str, rows: Sequence[Row]) -> None:
 
 
 def _check_common(first: Path | str, second: Path | str, rows: Sequence[Row], others: Sequence[Row]) -> None:
-    """Raise a WorkbenchError for two files with rows and without a question in common: there is no difference to tell."""
-    if rows and others and not {row.question_id for row in rows} & {row.question_id for row in others}:
+    """Raise a WorkbenchError for two files without a question in common: there is no difference to tell."""
+    if empty := [path for path, read in ((first, rows), (second, others)) if not read]:
+        raise WorkbenchError(f"{empty[0]} has no rows yet, so there is nothing to compare: name another file, or give only one")
+    if not {row.question_id for row in rows} & {row.question_id for row in others}:
         raise WorkbenchError(
             f"no question is in both files ('{rows[0].question_id}' and others in {first}, '{others[0].question_id}' and "
             f"others in {second}): give two files about the same questions, or one"
@@ -166,7 +168,7 @@ def compare(rows: Sequence[Row], others: Sequence[Row], settings: Settings) -> d
         kept = [row for row in side if row.question_id in common]
         sides.append((_sums(kept, settings, common), restrict(ranked(side), common)))
     cells = paired(sides[0], sides[1], settings.resamples, settings.seed)
-    reason = "undefined in one of the files on their common questions" if common else "no question is in both files"
+    reason = "undefined in one of the files on their common questions"
     return {
         "common": len(common),
         "paired": {n: cell if cell["diff"] is not None else {**cell, "reason": reason} for n, cell in cells.items()},

@@ -112,7 +112,7 @@ def training_questions(prompts: Prompts, bench: Bench, *, answered: bool = True)
     if missing := set(kinds) - {question.kind for question in questions}:
         raise WorkbenchError(
             f"bench '{bench.name}' has no training questions{qualifier} of kinds {', '.join(sorted(missing))}: "
-            f"{_choice(bench, 'rl', answered)}"
+            f"{known_kinds(bench, 'rl', answered=answered)}"
         )
     if not questions:
         raise WorkbenchError(f"bench '{bench.name}' has no training questions{qualifier}: give others")
@@ -120,9 +120,9 @@ def training_questions(prompts: Prompts, bench: Bench, *, answered: bool = True)
     return questions
 
 
-def _choice(bench: Bench, split: str, answered: bool) -> str:
-    """The kinds that a split has questions of, as a remedy."""
-    questions = (*bench.questions(split), *bench.questions(split, (*KINDS, TWO_FACETS)))
+def known_kinds(bench: Bench, split: str, lang: str = "en", *, answered: bool = False) -> str:
+    """The kinds that a split has questions of, or those with gold answers, as a remedy."""
+    questions = (*bench.questions(split, None, lang), *bench.questions(split, (*KINDS, TWO_FACETS), lang))
     kinds = sorted({question.kind for question in questions if question.answers or not answered})
     return f"choose among {', '.join(kinds)}" if kinds else "it has none: give others"
 
@@ -137,7 +137,7 @@ def check_prompts(prompts: Prompts, bench: Bench) -> None:
     if missing := set(kinds) - {question.kind for question in asked}:
         raise WorkbenchError(
             f"eval_kinds: bench '{bench.name}' has no questions of kinds {', '.join(sorted(missing))} in split "
-            f"'{prompts.eval_split}': {_choice(bench, prompts.eval_split, answered=False)}"
+            f"'{prompts.eval_split}': {known_kinds(bench, prompts.eval_split)}"
         )
     if not asked:
         raise WorkbenchError(

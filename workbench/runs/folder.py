@@ -39,13 +39,15 @@ PACKAGES = ("torch", "transformers", "trl", "peft", "unsloth")  # whose versions
 def lock(out: Path) -> Iterator[None]:
     """Make the folder `out` and keep other processes out of it; where files cannot be locked, only make it.
 
-    A refusal inside (a WorkbenchError) takes back the lock file and the folders that were made for it.
+    A refusal inside (a WorkbenchError) takes back the lock file and the folders that were made for it, and the config.json of a
+    run that came no further.
 
     Raises:
         WorkbenchError: the folder cannot be written, or another process is using it.
     """
     with taken_back(out):
         _check_writable(out)
+        found = {path.name for path in out.iterdir()}
         if importlib.util.find_spec("fcntl") is None:  # Windows
             yield
             return
@@ -56,6 +58,8 @@ def lock(out: Path) -> Iterator[None]:
             try:
                 yield
             except WorkbenchError:
+                if {path.name for path in out.iterdir()} - found <= {"config.json", ".lock"} and "config.json" not in found:
+                    (out / "config.json").unlink(missing_ok=True)
                 if new:  # an old one stays: it tells nothing, and removing it gains nothing
                     path.unlink(missing_ok=True)
                 raise

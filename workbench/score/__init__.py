@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from workbench.grade import SECTIONS
@@ -76,8 +77,7 @@ def _prepare(
     reader.known = stored_questions(options.out.parent)
     survey = reader.survey()
     if not survey.ids:
-        line, problem = survey.problems[0] if survey.problems else (1, "the file is empty")
-        raise WorkbenchError(f"{options.source}:{line}: {problem}; no row can be scored: --map response=COLUMN names columns")
+        raise WorkbenchError(_nothing_to_score(options.source, survey))
     plan, needs_judge = Plan(rewards), survey.judged > 0
     if needs_judge and (checks or options.remote or counter is None):
         search = None if options.exact else evidence(options)
@@ -104,6 +104,15 @@ def _prepare(
             left_out=left_out,
         )
     return reader, survey, plan, setup.identity(options, configs, needs_judge)
+
+
+def _nothing_to_score(source: Path, survey: Survey) -> str:
+    """Why no row of a file can be scored, with a remedy that fits: names of columns only where there are columns."""
+    if not survey.problems:
+        return f"{source}: the file is empty: name one with rows of questions and responses with --in FILE"
+    line, problem = survey.problems[0]
+    remedy = "" if problem.startswith("not ") else ": --map response=COLUMN names columns"
+    return f"{source}:{line}: {problem}; no row can be scored{remedy}"
 
 
 def _price(cost: dict[str, Any], options: Options) -> float | None:

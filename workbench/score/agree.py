@@ -115,13 +115,20 @@ def _judged(path: Path, excluded: Counter[str]) -> dict[str, _Row]:
     """The rows of a file by their ids.
 
     Raises:
-        WorkbenchError: it has rows, and not one of them is judged.
+        WorkbenchError: it has no row that can be read, or not one of them is judged.
     """
     rows: dict[str, _Row] = {}
+    unreadable = excluded["unreadable"]
     for identity, row in _compact(path, excluded):
         excluded["duplicates"] += identity in rows
         rows.setdefault(identity, row)
-    if rows and not any(row.judged for row in rows.values()):
+    if not rows:
+        bad = excluded["unreadable"] - unreadable
+        raise WorkbenchError(
+            f"'{path}' has nothing to compare: "
+            + (f"none of its {bad} rows is a feedback row in UTF-8, as `workbench score` writes it" if bad else "it is empty")
+        )
+    if not any(row.judged for row in rows.values()):
         raise WorkbenchError(
             f"'{path}' has nothing to compare: none of its {len(rows)} rows is judged; `workbench score --in {path} --out "
             "NEW.jsonl` judges them"

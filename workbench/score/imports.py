@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, islice
@@ -21,19 +23,29 @@ SUFFIXES = (".jsonl", ".parquet")
 # What TRL and verl call the columns that are not rewards.
 TRL = {"step", "prompt", "completion", "images", "image"}
 VERL = {"input", "output", "gts", "step", "uid", "request_id"}
+_CHATML = re.compile(r"<\|im_start\|>user\n(.*?)<\|im_end\|>", re.S)
+_LLAMA = re.compile(r"<\|start_header_id\|>user<\|end_header_id\|>\n\n(.*?)<\|eot_id\|>", re.S)
+# The same without their marks, as both trainers decode: it opens with a turn and ends where the assistant is to speak.
+_PLAIN = re.compile(r"(?:system\n.*?\n)?user\n(?:.*\nuser\n)?(.*)\nassistant\n(?:<think>\n?)?\s*", re.S)
+_PLAIN_LLAMA = re.compile(r"(?:system\n\n.*?)?user\n\n(?:.*user\n\n)?(.*)assistant\n\n\s*", re.S)
+_STRING = r"""(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
+_PRINTED = re.compile(rf"\[\s*(?:{_STRING}(?:[\s,]+{_STRING})*)?\s*\]")  # a list as Python or numpy prints it
 DERIVED = ("advantage", "advantages", "returns")  # made from the rewards of a group, and no rewards themselves
 
 
 def import_completions(kind: str, path: Path, out: Path) -> dict[str, Any]:
     """Write logged completions as feedback rows without verdicts; returns counts.
 
-    * TRL (`log_completions`): columns step, prompt, completion, one for each reward function, advantage.
+    * TRL (`log_completions`): columns step, prompt, completion, one for each reward function, advantage. It keeps one
+      generation batch a log: of what was sampled between two logs only the last is in its files (`logging_steps=1` keeps all).
     * verl (`rollout_data_dir`): input, output, gts, score, step, and what else the reward function returned.
 
-    `path` is a file, JSONL or Parquet, or a folder of such files, taken in the order of their steps. Every logged number
-    becomes a reward "trl:NAME" or "verl:NAME" at the end of the response (unscored where it is none); equal prompts of a step
-    are a group; verl's `gts`, where it is a text or several, are the gold answers. Advantages are left out, and named in
-    `left_out`: they are no rewards, and `workbench.credit.advantages` makes them from the rewards of a group.
+    `path` is a file, JSONL or Parquet, or a folder of such files, taken in the order of their steps. Of a prompt that is a
+    whole conversation, decoded with its marks (ChatML, Llama 3) or without them, the last user turn is the question. Every
+    logged number becomes a reward "trl:NAME" or "verl:NAME" at the end of the response (unscored where it is none); equal
+    prompts of a step are a group; verl's `gts`, where it is a text or several, also as numpy prints them, are the gold
+    answers. Advantages are left out, and named in `left_out`: they are no rewards, and `workbench.credit.advantages` makes
+    them from the rewards of a group.
 
     Raises:
         WorkbenchError: there is nothing to read, or the rows are not what that trainer logs.
@@ -110,12 +122,12 @@ def _parse(kind: str, line: Line, numbers: Sequence[str]) -> tuple[Question, str
         return f'no "{prompt_name}" or "{text_name}"; the row has {", ".join(list(row)[:8]) or "nothing"}'
     step = row.get("step")
     gold = row.get("gts") if kind == "verl" else None
-    answers = (gold,) if isinstance(gold, str) else tuple(gold or ()) if isinstance(gold, list) else ()
+    answers = _listed(gold) if isinstance(gold, str) else tuple(gold or ()) if isinstance(gold, list) else ()
     if not all(isinstance(answer, str) for answer in answers):
         answers = ()
     rewards = {f"{kind}:{name}": _reward(row.get(name)) for name in numbers}
     identity = "q-" + hashlib.sha256("\0".join((prompt, *answers)).encode("utf-8", "surrogatepass")).hexdigest()[:12]
-    return Question(identity, prompt, answers), text, step if isinstance(step, int) else None, rewards
+    return Question(identity, _last_turn(prompt), answers), text, step if isinstance(step, int) else None, rewards
 
 
 def _said(value: Any) -> str | None:
@@ -125,6 +137,24 @@ def _said(value: Any) -> str | None:
     if isinstance(value, list) and value and isinstance(value[-1], Mapping):
         return _said(value[-1].get("content"))
     return None
+
+
+def _last_turn(prompt: str) -> str:
+    """The last user turn of a decoded conversation; a prompt that is none is the question as it is."""
+    if marked := _CHATML.findall(prompt) or _LLAMA.findall(prompt):
+        return str(marked[-1]).strip() or prompt
+    plain = _PLAIN.fullmatch(prompt) or _PLAIN_LLAMA.fullmatch(prompt)
+    return (plain[1].strip() if plain else "") or prompt
+
+
+def _listed(gold: str) -> tuple[str, ...]:
+    """The answers in a printed list of texts, such as "['Paris' 'Rome']"; any other text is one answer."""
+    if not _PRINTED.fullmatch(gold.strip()):
+        return (gold,)
+    try:
+        return tuple(ast.literal_eval(part) for part in re.findall(_STRING, gold))
+    except (SyntaxError, ValueError):  # an escape that Python does not know
+        return (gold,)
 
 
 def _is_number(value: Any) -> bool:

@@ -53,7 +53,7 @@ def _parse(number: int, line: bytes) -> Line:
         # NaN says that there is nothing.
         row = json.loads(line.decode(), parse_constant=lambda name: None, object_pairs_hook=unique_keys)
     except UnicodeDecodeError:
-        return Line(number, None, "not UTF-8")
+        return Line(number, None, "not UTF-8: save the file as UTF-8")
     except (ValueError, RecursionError) as error:
         reason = f"{error.msg} at column {error.colno}" if isinstance(error, json.JSONDecodeError) else str(error)
         return Line(number, None, f"not JSON: {reason}")
