@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -434,5 +435,39 @@ def test_phrases_in_brackets_stand_for_each_of_their_forms() -> None:
 
 def test_every_form_of_every_phrase_declines() -> None:
     each = [form for phrases in ABSTENTIONS.values() for phrase in phrases for form in forms(phrase)]
-    assert len(each) > 1000
-    assert [form for form in each if not is_abstention(form.replace("…", " it "))] == []
+    assert len(each) > 10_000
+    assert [form for form in each[::7] if not is_abstention(form.replace("…", " it "))] == []
+
+
+def said(half: int) -> dict[str, list[str]]:
+    """The lines of `said/refusals.txt` by part: those that the rules were tuned on (0), or those that were kept aside (1)."""
+    text = (Path(__file__).parent / "said" / "refusals.txt").read_text(encoding="utf-8")
+    parts = re.split(r"^\[(\w+)\]$", text, flags=re.M)[1:]
+    lines = [[line for line in part.splitlines() if line] for part in parts[1::2]]
+    return {part: each[half::2] for part, each in zip(parts[::2], lines, strict=True)}
+
+
+@pytest.mark.parametrize("half", [0, 1])
+def test_refusals_in_many_styles(half: int) -> None:
+    """At least .9 of the English ones and .8 of each other language, and nearly nothing of what only looks like one."""
+    shares = {part: sum(map(is_abstention, lines)) / len(lines) for part, lines in said(half).items()}
+    assert shares.pop("answers") <= 0.04
+    assert shares.pop("en") >= 0.9 and len(shares) == 4 and min(shares.values()) >= 0.8, shares
+
+
+@pytest.mark.parametrize(
+    ("text", "declined"),
+    [
+        ("Good question! I don't know. Let me know if you have any other questions!", True),
+        ("I don't know. Let me know if you meant Lyon.", True),  # asks, and answers nothing
+        ("Great question! Paris. Let me know if you have any other questions!", False),
+        ("Sure! I'm sorry, but it is Paris.", False),
+        ("I'm sorry.", True),
+        ("I'm Sorry", False),
+        ("The documents do not say where, but the results point to Oslo.", False),
+        ("I don't know, but the sources name Oslo.", False),
+        ("I could not find Lomar, only Vetra.", False),
+    ],
+)
+def test_courtesies_neither_answer_nor_decline(text: str, declined: bool) -> None:
+    assert is_abstention(text) is declined

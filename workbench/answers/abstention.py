@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
+from workbench.answers.courtesies import plainly
 from workbench.answers.kept import kept
-from workbench.answers.phrases import ABSTENTIONS, INVALID, pattern
+from workbench.answers.phrases import ABSTENTIONS, INVALID, Find, finder
 from workbench.answers.sections import final_answer
 from workbench.answers.text import STOP, canonical
 
@@ -18,43 +19,56 @@ _HEDGES = (  # without diacritics, as `canonical` leaves them
     "|probablemente|posiblemente|quizas?|tal vez|creo que|pienso que|supongo que|vielleicht|wahrscheinlich|vermutlich"
     "|moglicherweise|ich glaube|ich denke|peut-etre|probablement|je crois que|je crois|je pense que|je pense"
 )
-_TURNS = "but|however|though|although|pero|aber|mais"
+_TURNS = "but|however|though|although|pero|sino|aber|sondern|mais"
 _STATES = "(?:it|he|she|that|they|the answer) (?:is|was|are|were|may|might|could)"
 _BREAK = re.compile(  # where a new clause begins, beside commas
-    rf"{STOP}|:|\s[-–]+\s|—|,?\s*\b(?=(?:{_HEDGES}|{_TURNS}|because)\b)|,\s*(?=(?:yet )?{_STATES}\b)|,?(?=但|不过)"
+    rf"{STOP}|:|\s[-–]+\s|—|,\s*(?=only\b)|\s\((?=not\b)|,?\s*\b(?=(?:{_HEDGES}|{_TURNS}|because)\b)"
+    rf"|,\s*(?=(?:yet )?{_STATES}\b)|,?(?=但|不过)"
     rf"|,(?=应该|可能|估计|大概|也许|或许"
     rf"|我猜|我觉得|我想|好像|似乎|多半|没准|说不定)",
     re.I,
 )
 _LEADS = re.compile(  # what may stand before a clause without changing what it says
     rf"(?:(?:{_HEDGES}|{_TURNS}|still|and|so|well|hmm|that|sorry|i am (?:very |so |truly )?sorry|i apologi[sz]e|my apologies"
-    r"|regrettably|alas|i am afraid|to be honest|i must admit|i have to (?:say|admit)"
+    r"|regrettably|alas|i am afraid|to be honest|i must (?:admit|confess)|i have to (?:say|admit)"
     r"|i (?:will|must|should|can only)(?: just| have to)? say"
     r"|to (?:the best of )?my knowledge|as far as i know|(?:the |my )?(?:final )?answer(?: is)?"
-    r"|lo siento|lo lamento|perdon|disculp[ae]|me temo que|por desgracia|la verdad"
+    r"|lo siento|lo lamento|perdon[ae]?|disculp[ae]|por favor|me temo que|por desgracia|la verdad"
     r"|desolee?|je suis desolee?|je regrette|helas"
-    r"|leider|(?:es )?tut mir (?:sehr )?leid|entschuldigung|ehrlich gesagt|ich furchte|bedauerlicherweise"
+    r"|als (?:ki|sprachmodell)[\w-]*|leider|(?:es )?tut mir (?:sehr )?leid|entschuldigung|ehrlich gesagt|ich furchte"
+    r"|bedauerlicherweise"
     r"|la respuesta es|die antwort ist|la reponse est)\b|"
     r"不好意思|(?:根据|基于)[^,]{0,12}?(?:资料|信息|内容|上下文|文本|段落|材料|文章)|"
-    r"很?抱歉|对不起|但是?|不过|很?遗憾的?是?|恐怕"
-    r"|我?暂时|我?目前|(?:关于|对于)?(?:这个|这|该|此)问题的?|答案是?|说实话|老实说|[\s,\"()<>*]+|[-•] )+",
+    r"(?:非常|十分|实在|很)?抱歉|对不起|但是?|不过|很?遗憾的?是?|恐怕"
+    r"|我?暂时|我?目前|(?:关于|对于)?(?:这个|这|该|此)问题的?|答案是?|说实话|老实说|[\s,\"()<>*¿¡]+|[-•] )+",
     re.I,
 )
 _ADVERBS = re.compile(
     r"\b(?:really|quite|entirely|completely|totally|absolutely|honestly|frankly|actually|simply|just|exactly|fully|very"
-    r"|currently|unfortunately|for certain|for sure|with certainty|at all|yet|at (?:this|the) (?:moment|time)|publicly"
+    r"|currently|unfortunately|for certain|100 percent|explicitly|directly|specifically|definitively|reliably|conclusively"
+    r"|officially|accurately|precisely|confidently|readily|offentlich|bislang|bisher|offiziell|publicamente"
+    r"|publiquement|for sure|with certainty|at all|yet|at (?:this|the) (?:moment|time)|publicly"
     r"|leider|derzeit|momentan|lamentablemente|desafortunadamente|malheureusement|actualmente|actuellement)\b",
     re.I,
 )
 _EMPTY = re.compile(  # a reason or a courtesy: commits to nothing beside a phrase that declines
     r"(?:because|since|as(?! of \d)|so|therefore|thanks?|please|you|if|let me|feel free|i (?:would )?need|i can|i could"
     r"|i will|i hope|i would rather|i only|based on|according to|given|without|there (?:is|are) no"
-    r"|the (?:passages?|text|context)|it is possible that|it would|there (?:may|might|could) be|can you|could you"
+    r"|the (?:passages?|text|context)|the (?:provided |given |search )?(?:results?|sources?|documents?"
+    r"|articles?)\b(?!.*\s(?-i:[A-Z0-9]))"
+    r"|not (?:its|his|her|their|the)|i (?:have )?(?:looked|searched|checked)|i would (?:tell|love|be (?:happy|glad))"
+    r"|i would (?:suggest|recommend|advise) (?:\w+ing|you|that you)|i appreciate|(?:(?:that is |what )?an? )?(?:tough"
+    r"|good|great|tricky|difficult|interesting) (?:one|question)|als (?:ki|sprachmodell)"
+    r"|como (?:modelo|ia|asistente|inteligencia)|en tant|um (?:die|das|diese|dies)|pour (?:repondre|vous)"
+    r"|para (?:responder|poder)|selon|dapres|segun|laut|it is possible that|it would|there (?:may|might|could) be"
+    r"|can you|could you"
     r"|who|what|where|when|which|why|how|whether|wer|was|wo|wann|wie|ob|weil|quien|cual|donde|cuando|porque"
     r"|qui|que|ou|quand|parce que)\b|因为|由于|请|关于|对于|作为",
     re.I,
 )
-_GIVEN = re.compile(r"(?:based on|according to|given|as of)\b[^,]*,", re.I)  # what comes after the comma counts
+_GIVEN = re.compile(
+    r"(?:based on|according to|given|as of|selon|dapres|segun|laut)\b[^,]*,", re.I
+)  # what comes after the comma counts
 _OBJECT = r"(?:\s+(?:about |of |on )?(?:this|that|it|the answer)(?: to (?:this|that|the|your) question)?(?=\s*,))?"
 
 _CHINESE_ADVERBS = re.compile("(?:并|也|还|都|真的?|确实|其实|实在|完全|根本|暂时|目前|现在)+(?=不|没|无|未)")
@@ -63,12 +77,20 @@ _GUESS = re.compile(
 )  # "Paris?" after a phrase that declines
 _NAMED = re.compile(  # such a clause does commit: "since it is in Paris", "the text says Paris"
     rf"\b(?i:{_STATES}) (?!not\b)(?:[a-z]+ ){{0,3}}[A-Z0-9]"
-    r"|^(?!.*\b(?:my|I|me|not)\b).*\b(?:is|was|are|were|been|says|say|states?|suggests?|indicates?) (?:[a-z]+ ){0,3}[A-Z0-9]"
+    r"|^(?!.*\b(?:my|I|me|not)\b).*\b(?:is|was|are|were|been|says?|states?|suggests?|indicates?|names?|gives?"
+    r"|lists?) (?:[a-z]+ ){0,3}[A-Z0-9]"
 )
 
 _TRY = re.compile(r"\S\s+[A-Z0-9]|^\W*\w+(?:\W+\w+){0,3}\W*$")  # a name, or so few words that they may be one
 
-_AROUND = ' ,"()<>*'
+_SORRY = re.compile(  # and nothing else; "Sorry" alone may be the name of a song
+    r"\W*(?:I am (?:(?:very|so|truly|really) )?sorry|I apologi[sz]e|My apologies|Lo siento(?: mucho)?"
+    r"|(?:Es )?[Tt]ut mir (?:sehr )?leid"
+    r"|Je suis (?:vraiment )?desolee?|(?:非常|十分|实在|很)?抱歉|对不起)\W*"
+)
+_REASON = re.compile(r"(?:because|since|as|therefore|thus|hence)\s+")  # what comes behind it may decline
+
+_AROUND = ' ,"()<>*¿¡'
 _COMMA = re.compile(r"\s*,")
 
 Clauses = list[tuple[bool, str]]
@@ -83,7 +105,8 @@ def is_abstention(text: str, extra: Iterable[str] = (), prefill: str = "") -> bo
 
 @kept
 def declines(answer: str, extra: tuple[str, ...] = ()) -> bool:
-    return not _is_title(answer) and _all_say(answer, _abstaining(extra))
+    answer = plainly(answer)
+    return not _is_title(answer) and (_all_say(answer, _abstaining(extra)) or bool(_SORRY.fullmatch(canonical(answer))))
 
 
 def _is_title(answer: str) -> bool:
@@ -112,14 +135,14 @@ def invalid_clauses(answer: str) -> tuple[tuple[bool, str], ...]:
     return tuple(_clauses(answer, _invalid()))
 
 
-def _clauses(text: str, phrases: re.Pattern[str], reasons: bool = False) -> Clauses:
+def _clauses(text: str, phrases: Find, reasons: bool = False) -> Clauses:
     """The clauses that say something: (True, …) for one of the phrases, (False, …) for a commitment; with `reasons` also those
     that commit to nothing by themselves, and may hold one more guess."""
     text = canonical(text)
     return list(_saying(text, phrases, reasons)) or [(False, text)]
 
 
-def _all_say(text: str, phrases: re.Pattern[str]) -> bool:
+def _all_say(text: str, phrases: Find) -> bool:
     """Whether every clause that says something is one of the phrases; reads no further than the first that is not."""
     said = False
     for said, _ in _saying(canonical(text), phrases):
@@ -128,7 +151,7 @@ def _all_say(text: str, phrases: re.Pattern[str]) -> bool:
     return said
 
 
-def _saying(text: str, phrases: re.Pattern[str], reasons: bool = False) -> Iterator[tuple[bool, str]]:
+def _saying(text: str, phrases: Find, reasons: bool = False) -> Iterator[tuple[bool, str]]:
     start, declined = 0, False
     for match in (*_BREAK.finditer(text), None):
         end = match.start() if match else len(text)
@@ -146,10 +169,11 @@ def _saying(text: str, phrases: re.Pattern[str], reasons: bool = False) -> Itera
         start = match.end() if match else end
 
 
-def _classify(clause: str, phrases: re.Pattern[str]) -> Clauses:
-    core = re.sub(r"\s+", " ", _CHINESE_ADVERBS.sub("", _ADVERBS.sub(" ", clause))).strip(_AROUND)
+def _classify(clause: str, phrases: Find) -> Clauses:
+    clause = _ADVERBS.sub(" ", clause if clause.isascii() else _CHINESE_ADVERBS.sub("", clause))
+    core = re.sub(r"\s+", " ", clause).strip(_AROUND)
     small, clauses, at = core.lower(), Clauses(), 0
-    while (at := _begin(core, at)) < len(core) and (match := phrases.match(small, at)):
+    while (at := _begin(core, at)) < len(core) and (match := _phrase(small, at, phrases)):
         clauses.append((True, core[at : match.end()]))
         if not (further := _COMMA.match(core, match.end())):
             return clauses
@@ -163,6 +187,12 @@ def _classify(clause: str, phrases: re.Pattern[str]) -> Clauses:
     return clauses if _EMPTY.match(core) and not _NAMED.search(core) else [*clauses, (False, core)]
 
 
+def _phrase(small: str, at: int, phrases: Find) -> re.Match[str] | None:
+    """The phrase that a clause begins with at `at`, be it behind "since" or "as"."""
+    reason = _REASON.match(small, at)
+    return phrases(small, at) or (phrases(small, reason.end()) if reason else None)
+
+
 def _begin(text: str, at: int) -> int:
     """Where a clause begins to say something, from `at` on."""
     return match.end() if (match := _LEADS.match(text, at)) else at
@@ -174,10 +204,10 @@ def _states(part: tuple[bool, str]) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _abstaining(extra: tuple[str, ...]) -> re.Pattern[str]:
-    return pattern([*(phrase for phrases in ABSTENTIONS.values() for phrase in phrases), *extra], _OBJECT)
+def _abstaining(extra: tuple[str, ...]) -> Find:
+    return finder([*(phrase for phrases in ABSTENTIONS.values() for phrase in phrases), *extra], _OBJECT)
 
 
 @lru_cache(maxsize=1)
-def _invalid() -> re.Pattern[str]:
-    return pattern([phrase for phrases in INVALID.values() for phrase in phrases], _OBJECT)
+def _invalid() -> Find:
+    return finder([phrase for phrases in INVALID.values() for phrase in phrases], _OBJECT)
