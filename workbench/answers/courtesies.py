@@ -21,7 +21,9 @@ _GREETINGS = (
 _BEFORE = re.compile(rf"[\s*\"“]*(?:(?:{_GREETINGS})(?:\s*[!,.:\n—–。，！：、][\s*]*|\s+-\s+))+", re.I)
 _NUMBERED = re.compile(r"\s*(?:[-*•]|\(?1[.)])\s+(?!.*(?:^|\s)(?:[-*•]|\(?2[.)])\s)", re.S)  # the only item of a list
 
-_PARTS = re.compile(r"[.!?,:\n—–。，！：、)]\W*\w|^\s*[-*•]|\s-\s|[.!?]\s*[^\w\s]")  # there may be more than one thing said
+_SIGN = re.compile(r"[.!?,:\n—–。，！：、)]")
+_PARTS = re.compile(r"^\s*[-*•]|\s-\s|[.!?]\s*[^\w\s]")
+_LAST = re.compile(r"\W*\w")
 _STOP = re.compile(r"[.!?\n。！？][\s*)\"”]*")
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _FIXED = re.compile(
@@ -41,13 +43,19 @@ _POLITE = _OPENINGS | frozenset(
 def plainly(answer: str) -> str:
     """An answer without the courtesies around it, and without the sign of a list of one item; the whole where nothing else
     is said."""
-    if not _PARTS.search(answer):
+    if not _has_parts(answer):
         return answer
     said = answer[match.end() :] if (match := _BEFORE.match(answer)) else answer
     said = said[: _end(said)]
     if match := _NUMBERED.match(said):
         said = said[match.end() :]
     return said if any(map(str.isalnum, said)) else answer
+
+
+def _has_parts(answer: str) -> bool:
+    """Whether more than one thing may be said: a sign with a word somewhere after it, or a mark of a list."""
+    last = _LAST.match(answer[::-1])  # backwards, so that a long row of signs is read once
+    return bool((last and _SIGN.search(answer, 0, len(answer) - last.end())) or _PARTS.search(answer))
 
 
 def _end(said: str) -> int:
