@@ -108,7 +108,7 @@ def test_lines_of_a_question_file_end_at_newlines_alone(tmp_path: Path) -> None:
 def test_a_line_that_is_not_utf8_is_named(tmp_path: Path) -> None:
     file = tmp_path / "questions.jsonl"
     file.write_bytes(b'{"id": 1, "question": "?", "answers": []}\n{"id": 2, "question": "\xe9", "answers": []}\n')
-    with pytest.raises(WorkbenchError, match=r"questions\.jsonl:2: .*utf-8"):
+    with pytest.raises(WorkbenchError, match=r"questions\.jsonl:2: .*UTF-8"):
         bench("paper", file)
 
 
