@@ -70,3 +70,18 @@ def test_the_pages_say_what_the_results_say(readme: ModuleType, monkeypatch: pyt
     with pytest.raises(SystemExit) as ended:
         readme.main()
     assert ended.value.code == 0
+
+
+def test_curves_are_means_over_seeds_at_each_step(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Two seeds at step 1, of which one has gone on; what no seed reports at all is left out."""
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    findings = import_module("findings")
+    for seed, rows in (
+        ("a", [{"step": 1, "reward": 1.0, "kl": None}, {"step": 2, "reward": 4.0}]),
+        ("b", [{"step": 1, "reward": 2.0}]),
+    ):
+        (tmp_path / seed).mkdir()
+        (tmp_path / seed / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        (tmp_path / seed / "rollouts.jsonl").touch()
+    assert findings._curve([tmp_path / "a", tmp_path / "b"]) == {"step": [1, 2], "reward": [1.5, 4.0]}
+    sys.modules.pop("findings", None)

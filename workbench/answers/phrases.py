@@ -42,7 +42,7 @@ _ABSTENTIONS = {
     "| no (/reliable /credible /available )(source/sources/document/passage/text"
     "/article/record) (mention/mentions/give/gives/state/states/say/says/provide/provides/confirm/confirms/name"
     "/names/contain/contains/specify/specifies/indicate/indicates)…"
-    "| no such (person/record/thing/information/place/work/event/title/name) … (found/exists/exist/known/available)…"
+    "| no such (work/person/record/thing/information/place/event/title/name) … (found/exists/exist/known/available)…"
     "| no (data/details/result/results/match/answer/answers) (/was /were /is /are )(found/available/given/provided)…"
     "| (not enough/insufficient) (information/info/context/data/details)… | there is (not enough/insufficient)…"
     "| answer not (found/available/provided/given)… | (information/data) (/is )not (found/available/provided/given)… | n/a"
