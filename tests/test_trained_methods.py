@@ -168,6 +168,28 @@ def test_what_a_left_out_cold_start_would_use_is_refused() -> None:
             METHODS["knowrl"].configure("tiny", ["knowrl.cold_samples=0", setting])
 
 
+@pytest.mark.parametrize(
+    ("name", "setting", "meant"),
+    [
+        ("knowrl", "steps=3", "knowrl.grpo.steps=3 or knowrl.sft.steps=3"),
+        ("knowrl", "learning_rate=1e-3", "knowrl.grpo.learning_rate=1e-3 or knowrl.sft.learning_rate=1e-3"),
+        ("forag", "lora_r=8", "forag.ppo.lora_r=8 or forag.reward_model.lora_r=8 or forag.sft.lora_r=8"),
+    ],
+)
+def test_a_setting_that_two_trainings_of_a_run_have_is_asked_for_by_name(name: str, setting: str, meant: str) -> None:
+    """It was given to both, so that a longer training had a longer cold start as well."""
+    with pytest.raises(WorkbenchError, match=f"{name}.{setting}: .* write {meant}$"):
+        METHODS[name].configure("tiny", [f"{name}.{setting}"])
+    part, _, rest = meant.partition(" ")[0].partition(".")[2].partition(".")
+    usual, changed = METHODS[name].configure("tiny"), METHODS[name].configure("tiny", [f"{name}.{part}.{rest}"])
+    assert changed != usual and changed.sft == usual.sft
+
+
+def test_a_setting_of_a_part_that_is_not_used_needs_no_name() -> None:
+    assert METHODS["rlfh"].configure("tiny", ["rlfh.steps=3"]).ppo.steps == 3
+    assert METHODS["knowrl"].configure("tiny", ["knowrl.cold_samples=0", "knowrl.steps=3"]).grpo.steps == 3
+
+
 def test_the_number_of_steps_is_that_of_the_last_stage() -> None:
     place = few(4)
     assert configured(METHODS["rlfh"], place, 7).ppo.steps == 7

@@ -58,16 +58,22 @@ class Method:
         """The config at a bench's scale, or the paper's, with `settings` ("name.field=value") applied.
 
         Raises:
-            WorkbenchError: no such field, a value of the wrong type, or one of a part that this config is not trained by.
+            WorkbenchError: no such field, a value of the wrong type, one of a part that this config is not trained by, or one
+                that could be meant of several parts.
         """
         config = override(self.scales.get(scale or "", self.config()), self.name, settings)
         for one in settings:
-            path = one.partition("=")[0].strip().partition(".")[2]
-            homes, idle = home(config, path), set(self.idle(config))
-            if homes and all(part in idle or f"{part}.{path.rpartition('.')[2]}" in idle for part in homes):
+            path, _, value = one.strip().partition(".")[2].partition("=")
+            homes, idle = home(config, path.strip()), set(self.idle(config))
+            field = path.strip().rpartition(".")[2]
+            used = sorted(part for part in homes if not {part, f"{part}.{field}"} & idle)
+            if homes and not used:
                 raise WorkbenchError(
                     f"--set {one}: with the other settings {self.name} does not use {', '.join(sorted(homes))}; leave it out"
                 )
+            if len(used) > 1:
+                meant = " or ".join(f"{self.name}.{part}.{field}={value}" for part in used)
+                raise WorkbenchError(f"--set {one}: '{field}' is a setting of {' and of '.join(used)}: write {meant}")
         return config
 
     def grader(self, config: Any, checks: Checks) -> Grade:
