@@ -22,6 +22,7 @@ from workbench.recipes import TRAINED, trained
 from workbench.recipes.method import Method, Prompts, check_prompts
 from workbench.runs.checkpoints import metrics_rows
 from workbench.runs.folder import finished, lock, open_run, policy_hash, read_json, versions
+from workbench.runs.shared import Shared
 from workbench.threads import DEFAULT_THREADS, use_threads
 from workbench.train.models import import_unsloth_first
 from workbench.train.stage import Job, Stage
@@ -70,7 +71,14 @@ def configured(method: Method, bench: Bench, steps: int | None = None, overrides
 
 
 def run_experiment(
-    method: Method, config: Any, bench: Bench, out: Path, *, seed: int, threads: int | None = None
+    method: Method,
+    config: Any,
+    bench: Bench,
+    out: Path,
+    *,
+    seed: int,
+    threads: int | None = None,
+    shared: Path | None = None,
 ) -> dict[str, Any]:
     """Evaluate, train, evaluate again; everything is kept in `out` and the summary is returned.
 
@@ -79,6 +87,8 @@ def run_experiment(
 
     Args:
         threads: CPU threads; by default those the folder was begun with, or 2. Part of what makes runs equal.
+        shared: a folder for stages that runs have in common. What one cost is in the totals of each run that rests on it, its
+            seconds only in those of the run that made it.
 
     Raises:
         WorkbenchError: before any work, for whatever in the arguments or the folder cannot work.
@@ -97,7 +107,8 @@ def run_experiment(
         if summary is not None:
             print(f"'{out}' is finished: this is its stored summary", file=sys.stderr)
             return summary
-        run = _Run(config.prompts, bench, out, identity, max_failed(method, config))
+        kept = Shared(shared, identity) if shared else None
+        run = _Run(config.prompts, bench, out, identity, max_failed(method, config), kept)
         return run.through(stages, bench.path(bench.policy))
 
 
@@ -175,6 +186,7 @@ class _Run:
     out: Path
     identity: Mapping[str, Any]
     max_failed: float
+    shared: Shared | None = None
 
     def through(self, stages: Sequence[Stage], start: str) -> dict[str, Any]:
         """Evaluation, stages, evaluation; then, whatever came of it, the summary."""
@@ -204,18 +216,22 @@ class _Run:
         """Go through the stages, past those that are done; False where one was interrupted."""
         *earlier, last = stages
         folders = {stage.name: self.out / "stages" / stage.name for stage in earlier}
-        for stage in earlier:
+        for number, stage in enumerate(earlier, start=1):
             folder = folders[stage.name]
-            if not self._finished(stage, Job(start, folder, self.identity["seed"], folders)):
+            if not self._finished(earlier[:number], Job(start, folder, self.identity["seed"], folders)):
                 return False
             if (folder / "policy").is_dir():  # it has made another policy: the next one starts from that
                 start = str(folder / "policy")
                 write_json(self.out / START, {"start": (folder / "policy").relative_to(self.out).as_posix()})
         return last.run(Job(start, self.out, self.identity["seed"], folders)) == "done"
 
-    def _finished(self, stage: Stage, job: Job) -> bool:
-        """Run a stage before the last, unless it is done; its summary lies in its own folder."""
+    def _finished(self, way: Sequence[Stage], job: Job) -> bool:
+        """Run the last stage of `way`, unless it is done, here or by another run; its summary lies in its own folder."""
+        stage, place = way[-1], self._shared(way)
         if finished(job.out):
+            return True
+        if self.shared and place and self.shared.take(place, job.out):
+            print(f"stage '{stage.name}' → {job.out}, from {place}", file=sys.stderr)
             return True
         print(f"stage '{stage.name}' → {job.out}", file=sys.stderr)
         job.out.mkdir(parents=True, exist_ok=True)
@@ -223,7 +239,15 @@ class _Run:
         status = stage.run(job)
         seconds = round(time.perf_counter() - began, 1)
         write_json(job.out / "summary.json", {"stage": stage.name, "seconds": seconds, "status": status})
+        if self.shared and place and status == "done":
+            self.shared.keep(place, job.out)
         return status == "done"
+
+    def _shared(self, way: Sequence[Stage]) -> Path | None:
+        """Where runs that agree on the whole way share its last stage; None for one that is not shared."""
+        if self.shared is None or any(stage.rests_on is None for stage in way):
+            return None
+        return self.shared.folder([(stage.name, stage.rests_on) for stage in way])
 
     def evaluate(self, policy: str) -> dict[str, Any]:
         """The policy on the run's evaluation questions, told what the run tells it, whatever another run has told it; generated
@@ -253,7 +277,9 @@ def earlier_seconds(out: Path) -> float:
     """What the run in `out` has taken so far; after a kill no summary tells it, and its steps' own seconds stand in."""
     summary = read_json(out / "summary.json") or {}
     stages = [read_json(path) or {} for path in (out / "stages").glob("*/summary.json")]
-    steps = sum(row["seconds"] for row in metrics_rows(out)) + sum(stage.get("seconds", 0.0) for stage in stages)
+    steps = sum(row["seconds"] for row in metrics_rows(out)) + sum(
+        stage.get("seconds", 0.0) for stage in stages if "shared" not in stage
+    )
     return max(summary.get("seconds", 0.0), steps)
 
 

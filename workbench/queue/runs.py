@@ -19,6 +19,7 @@ from workbench.runs.folder import differences, finished, read_json
 from workbench.types import WorkbenchError
 
 ROOT = Path("runs/queue")
+STAGES = "stages"  # in the queue's folder: what several of its runs rest on
 QUICK_STEPS = 2  # of a run that only has to show that it works; it is evaluated greedily alone
 FAILED = "failed.json"  # in a run's folder: why its last process ended without a result
 HASH = 12  # characters
@@ -139,7 +140,10 @@ def train_entry(entry: dict[str, Any], root: str, hash: str) -> None:
         raise WorkbenchError(
             f"the run is {run.hash} and no longer {hash}: code, policy or questions have changed, queue it anew"
         )
-    run_experiment(trained(entry["method"]), run.config, run.bench, run.folder, seed=run.entry.seed, threads=run.entry.threads)
+    run_experiment(
+        trained(entry["method"]), run.config, run.bench, run.folder, seed=run.entry.seed, threads=run.entry.threads,
+        shared=Path(root) / STAGES,
+    )  # fmt: skip
 
 
 def _named(entry: Entry, root: Path, open_bench: Open, quick: bool) -> Run:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -34,6 +34,7 @@ from workbench.train.stage import Job, Stage, Status, order
 from workbench.types import TWO_FACETS, Feedback, Grade, Question, Response, WorkbenchError
 
 HELD_OUT = "held_out.json"  # in the reward model's stage: how well it tells what it has not learnt from
+COLD = ("prompts", "cold", "sft")  # the parts of a config that a cold start rests on, beside how it samples
 BY_RULES = rules()  # what cuts answers into segments where the reward model alone scores them
 RULES = {"mle_filter": mle_filter, "unlikelihood": unlikely}
 PLAN = (
@@ -179,7 +180,9 @@ def _cold_start(course: Course) -> Stage:
         untold = {question.id: question for question in asked}
         return [replace(example, question=untold[example.question.id]) for example in examples], card
 
-    return sft_stage(config.sft, rows, merged=True, name="cold_start")
+    used = {name: getattr(config.drawn, name) for name in ("temperature", "max_new_tokens", "max_failed")}
+    rests_on = {"method": course.method.name, "drawn": used, **{name: asdict(getattr(config, name)) for name in COLD}}
+    return sft_stage(config.sft, rows, merged=True, name="cold_start", rests_on=rests_on)
 
 
 def written(config: Any, method: Method) -> int:

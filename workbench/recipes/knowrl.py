@@ -18,7 +18,7 @@ and no wrong claim, instead of a stronger model's; the evidence is what the benc
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Literal
 
 from workbench.bench import Bench
@@ -118,7 +118,9 @@ def stages(config: KnowRL, bench: Bench) -> Sequence[Stage]:
         found = collect(job.start, asked, grade, job.out / SAMPLES, how, method=METHOD.name, max_failed=config.grpo.max_failed)
         return cold_start_knowrl(found)
 
-    return [sft_stage(config.sft, rows, merged=True, name="cold_start"), grpo]
+    used = {name: getattr(config.grpo, name) for name in ("temperature", "top_p", "max_new_tokens", "max_failed")}
+    rests_on = {**asdict(config), "grpo": used}  # the samples of the cold start are stored with their rewards
+    return [sft_stage(config.sft, rows, merged=True, name="cold_start", rests_on=rests_on), grpo]
 
 
 PARTS = {

@@ -67,6 +67,7 @@ def on_rows(
     config: Any,
     make: Callable[[Job], tuple[Sequence[Row], Card]],
     merged: bool,
+    rests_on: Any = None,
 ) -> Stage:
     """A stage that trains on the rows that `make` gives, whose card goes to `card.json` of its folder."""
 
@@ -75,7 +76,7 @@ def on_rows(
         write_json(job.out / "card.json", card.to_row())
         return train(config, rows, job.start, job.out, seed=job.seed, merged=merged)
 
-    return Stage(name, run)
+    return Stage(name, run, rests_on=rests_on)
 
 
 def steps_of(config: Any, rows: int) -> int:

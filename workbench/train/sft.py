@@ -50,19 +50,25 @@ def check(config: SFT) -> None:
 
 
 def sft_stage(
-    config: SFT, make: Callable[[Job], tuple[Sequence[Example], Card]], *, merged: bool = False, name: str = "sft"
+    config: SFT,
+    make: Callable[[Job], tuple[Sequence[Example], Card]],
+    *,
+    merged: bool = False,
+    name: str = "sft",
+    rests_on: Any = None,
 ) -> Stage:
     """`train_sft` as a stage on the rows that `make` gives, whose card goes to `card.json` of the stage's folder.
 
     Args:
         merged: see `train_sft`; needed of a stage that another one starts from.
+        rests_on: see `Stage`; `config` and whatever `make` uses.
 
     Raises:
         WorkbenchError: settings that cannot work.
     """
     check(config)
 
-    return on_rows(name, train_sft, config, make, merged)
+    return on_rows(name, train_sft, config, make, merged, rests_on)
 
 
 def train_sft(config: SFT, rows: Sequence[Example], policy: str, out: Path, *, seed: int, merged: bool = False) -> Status:

@@ -36,6 +36,8 @@ class Stage:
     many rows of metrics it writes; None where that is not known before. With `plain` it needs TRL's trainer as TRL has it:
     Unsloth, which changes it for the whole process, is not imported for a run with such a stage. `check` is told the policy
     that a run starts from, before any work, and raises a WorkbenchError for what cannot work with it.
+    `rests_on` is all that the stage takes of the run's config, as JSON can say it: runs of a queue that agree on it, and on
+    that of the stages before, share what it leaves; None where it is not shared.
     """
 
     name: str
@@ -43,6 +45,7 @@ class Stage:
     steps: int | None = None
     plain: bool = False
     check: Callable[[str], None] = lambda policy: None
+    rests_on: Any = None
 
 
 def training(

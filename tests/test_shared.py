@@ -1,0 +1,107 @@
+"""Stages that runs share: taken whole or not at all, only by runs that agree on all of it, and with nothing changed by it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.test_trained_methods import FEW, few
+from workbench.experiment import configured, identity_of, run_experiment, stages_of
+from workbench.jsonl import write_json
+from workbench.recipes import METHODS
+from workbench.recipes.method import scaled
+from workbench.runs.shared import Shared
+from workbench.train.stage import Stage
+
+IDENTITY = {"method": "knowrl", "config": {"steps": 1}, "seed": 1, "threads": 2, "world_hash": "w", "policy_hash": "p"}
+
+
+def made(folder: Path, text: str = "weights", status: str = "done") -> Path:
+    (folder / "policy").mkdir(parents=True)
+    (folder / "policy" / "model").write_text(text)
+    write_json(folder / "summary.json", {"stage": "cold_start", "seconds": 1.0, "status": status})
+    return folder
+
+
+def test_a_finished_stage_is_copied_and_says_from_where(tmp_path: Path) -> None:
+    shared = Shared(tmp_path / "stages", IDENTITY)
+    place = shared.folder([("cold_start", {"epochs": 1})])
+    assert not shared.take(place, tmp_path / "two")
+    shared.keep(place, made(tmp_path / "one"))
+    begun = tmp_path / "two"
+    begun.mkdir()
+    (begun / "half").write_text("of a run that was killed")
+    assert shared.take(place, begun)
+    assert (begun / "policy" / "model").read_text() == "weights" and not (begun / "half").exists()
+    assert f'"shared": "{place.name}"' in (begun / "summary.json").read_text()
+    assert "shared" not in (tmp_path / "one" / "summary.json").read_text()
+
+
+def test_what_is_not_finished_is_not_taken(tmp_path: Path) -> None:
+    shared = Shared(tmp_path / "stages", IDENTITY)
+    place = made(shared.folder([("cold_start", None)]), status="interrupted")
+    assert not shared.take(place, tmp_path / "two") and not (tmp_path / "two").exists()
+
+
+def test_a_copy_that_breaks_off_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shared = Shared(tmp_path / "stages", IDENTITY)
+    place, one = shared.folder([("cold_start", None)]), made(tmp_path / "one")
+    (one / "policy" / "gone").symlink_to(tmp_path / "nowhere")  # what cannot be copied stands for a full disk
+    with pytest.raises(OSError):
+        shared.keep(place, one)
+    assert not place.exists() and not list((tmp_path / "stages").iterdir())
+
+
+@pytest.mark.parametrize(
+    "other", [{"seed": 2}, {"threads": 1}, {"policy_hash": "q"}, {"world_hash": "v"}, {"judge": {"model": "m"}}]
+)
+def test_runs_that_differ_in_what_they_start_from_share_nothing(other: dict[str, Any], tmp_path: Path) -> None:
+    way = [("cold_start", {"epochs": 1})]
+    one, two = Shared(tmp_path, IDENTITY), Shared(tmp_path, {**IDENTITY, **other})
+    assert one.folder(way) != two.folder(way)
+    assert one.folder(way) == Shared(tmp_path, {**IDENTITY, "method": "m", "config": {}}).folder(way)
+    assert one.folder(way) != one.folder([("cold_start", {"epochs": 2})]) != one.folder([("probe", {"n": 1}), *way])
+
+
+def ways(name: str, tmp_path: Path, *settings: str) -> Path:
+    """Where the cold start of a run with these settings would lie."""
+    place, method = few(24), METHODS[name]
+    config = configured(method, place, overrides=settings)
+    [cold, *_] = stages_of(method, config, place, 1)
+    assert isinstance(cold, Stage) and cold.name == "cold_start" and cold.rests_on is not None
+    return Shared(tmp_path, identity_of(method, config, place, seed=1)).folder([(cold.name, cold.rests_on)])
+
+
+@pytest.mark.parametrize(
+    ("name", "alike", "apart"),
+    [
+        ("knowrl", ["knowrl.grpo.steps=30", "knowrl.loss_type=dapo"],
+         ["knowrl.cold_samples=3", "knowrl.sft.learning_rate=1e-3", "knowrl.refusal=-1", "knowrl.grpo.top_p=0.9"]),
+        ("forag", ["forag.evaluation=holistic", "forag.level=token", "forag.trainer=mle_filter", "forag.ppo.steps=3"],
+         ["forag.outline=false", "forag.sft.epochs=1", "forag.drawn.temperature=0.7", "forag.system=Say"]),
+    ],
+)  # fmt: skip
+def test_a_cold_start_rests_on_what_it_is_made_of(name: str, alike: list[str], apart: list[str], tmp_path: Path) -> None:
+    usual = ways(name, tmp_path)
+    assert {ways(name, tmp_path, setting) for setting in alike} == {usual}
+    assert len({usual, *(ways(name, tmp_path, setting) for setting in apart)}) == len(apart) + 1
+
+
+@pytest.mark.slow
+def test_a_run_on_a_shared_cold_start_ends_as_one_on_its_own(tmp_path: Path) -> None:
+    place, method = few(24), METHODS["knowrl"]
+    usual = scaled(
+        configured(method, place), prompts={"eval_samples": 0}, grpo=FEW, cold={"cold_samples": 2, "cold_questions": 16},
+        sft={"steps": 2, "batch": 2, "lora_r": 4},
+    )  # fmt: skip
+    other = replace(usual, grpo=replace(usual.grpo, loss_type="dapo"))
+    run_experiment(method, usual, place, tmp_path / "first", seed=1, threads=2, shared=tmp_path / "stages")
+    for name, shared in (("shared", tmp_path / "stages"), ("own", None)):
+        run_experiment(method, other, place, tmp_path / name, seed=1, threads=2, shared=shared)
+    said = [(tmp_path / name / "stages" / "cold_start" / "summary.json").read_text() for name in ("first", "shared", "own")]
+    assert ["shared" in text for text in said] == [False, True, False]
+    for file in ("stages/cold_start/policy/model.safetensors", "policy/adapter_model.safetensors"):
+        assert (tmp_path / "shared" / file).read_bytes() == (tmp_path / "own" / file).read_bytes()
