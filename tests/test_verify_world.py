@@ -55,7 +55,11 @@ def test_five_labels_with_the_importance_as_informativeness(world: World, biogra
     [checked] = world_facts(world)([(response, found)])
     assert [verdict.label for verdict in checked.verdicts] == ["correct", "wrong", "hedged_correct", "vague"]
     assert [verdict.p for verdict in checked.verdicts] == [1.0, 0.0, 1.0, None]
-    importance = [world.by[biography.title][relation].importance for relation in relations]
+    told = [world.by[biography.title][relation] for relation in relations]
+    assert [item["fact"] for verdict in checked.verdicts for item in verdict.evidence] == [fact.id for fact in told]
+    for fact, verdict in zip(told, checked.verdicts, strict=True):  # what is true, also where the claim is not
+        assert fact.object in verdict.evidence[0]["text"] and biography.title in verdict.evidence[0]["text"]
+    importance = [fact.importance for fact in told]
     assert [verdict.informativeness for verdict in checked.verdicts] == importance
     assert [verdict.target for verdict in checked.verdicts] == [f"claim:{claim.id}" for claim in found.claims]
 

@@ -121,7 +121,7 @@ def shown_or_error(opened: Callable[[], Opened]) -> tuple[Any, str]:
 
 def open_sample(name: str, seed: int = 0) -> Opened:
     rows = samples.sample(name, seed)
-    return open_feedback(rows[0], rows, name, lookup=None if name == samples.WORKED else samples.lookup)
+    return open_feedback(rows[0], rows, name)
 
 
 def open_number(runs: Runs, name: str | None, number: float | None) -> Opened:
@@ -160,10 +160,9 @@ def open_pasted(question: str, answer: str, sources: str, gold: str, judge: str)
     feedback = samples.pasted(
         question=question or "", answer=answer or "", sources=sources or "", gold=gold or "", judge=JUDGES[judge]
     )
-    lookup = samples.lookup if JUDGES[judge] == "world" else None
     own = (question, answer, sources, gold) != samples.EXAMPLE
     name = f"{'Pasted answer' if own else samples.WORKED}, judged by: {judge[0].lower() + judge[1:]}"
-    return open_feedback(feedback, (feedback,), name, lookup=lookup)
+    return open_feedback(feedback, (feedback,), name)
 
 
 def most_to_see(index: Index) -> int:

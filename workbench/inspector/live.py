@@ -18,7 +18,6 @@ from workbench.inspector.opened import NOTHING, Opened, open_feedback, show
 from workbench.inspector.parts import component, message, told
 from workbench.inspector.rollouts import listed_row
 from workbench.inspector.runs import Runs
-from workbench.inspector.samples import lookup
 from workbench.knowledge import list_indexes
 from workbench.knowledge.encoder import PACKAGED
 from workbench.knowledge.index import ROOT
@@ -206,7 +205,7 @@ def open_answer(group: str, row: str) -> Opened:
     if answer is None:
         raise WorkbenchError("this answer is no longer at hand: ask again")
 
-    return open_feedback(answer, rows, "live", lookup=lookup)
+    return open_feedback(answer, rows, "live")
 
 
 @lru_cache(maxsize=2)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -18,7 +17,6 @@ from workbench.verify import outcome
 from workbench.world import load_world
 from workbench.world.facts import Fact
 from workbench.world.render import ask, biography, state
-from workbench.world.schema import RELATIONS
 from workbench.world.world import World
 
 WORKED = "Worked example"
@@ -74,15 +72,6 @@ def sample(name: str, seed: int = 0) -> tuple[Feedback, ...]:
     checks = world_checks(world)
     able = [check for need, check in checks.verify.items() if need != "claim_checklist"]
     return tuple(grade(able, {}, checks.extract)(responses))
-
-
-def lookup(item: Mapping[str, Any]) -> tuple[str, str] | None:
-    """What a fact or a page of the closed world says, for evidence that names it."""
-    facts = {fact.id: fact for fact in load_world().facts} if "fact" in item else {}
-    fact = facts.get(str(item.get("fact")))
-    if fact is None:
-        return None
-    return fact.subject, RELATIONS[fact.relation].states["en"][0].format(s=fact.subject, o=fact.forms["en"][0])
 
 
 def _responses(world: World, tier: str, kind: str, rng: random.Random) -> list[Response]:
