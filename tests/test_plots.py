@@ -93,6 +93,14 @@ def test_runs_that_hardly_differ_are_drawn_close_together():
     assert rlfh.trade_off({}).layout.xaxis.range is None
 
 
+def test_what_training_logged_is_drawn_step_by_step():
+    """A step at which every response is refused has no accuracy, and no point."""
+    logged = [(1, 3.0, 1.0), (2, 0.0, 0.0), (3, 2.0, 0.0)]
+    rows = [{"step": step, "claims_correct": correct, "claims_wrong": wrong} for step, correct, wrong in logged]
+    trace = rlfh.trade_off_in_training({"one": rows}).data[0]
+    assert (list(trace.x), list(trace.y), list(trace.text)) == ([4.0, 2.0], [0.75, 1.0], ["step 1", "step 3"])
+
+
 def test_the_last_step_of_a_run_stands_out():
     trace = rlfh.trade_off({"one": [*answers(0, 2, 2), *answers(1, 3, 1), *answers(2, 4, 1)]}).data[0]
     assert len(trace.marker.size) == 3 and trace.marker.size[2] > trace.marker.size[1] == trace.marker.size[0]

@@ -120,10 +120,23 @@ def refusal_by_accuracy(before: Sequence[Row], after: Sequence[Row], bins: int =
 
 def trade_off(runs: Mapping[str, Sequence[Row]]) -> Figure:
     """Figure 9: truthfulness against helpfulness, one line a run (a map of rewards, say), one point a step."""
+    return _traded(tables.trade_off(runs), list(runs))
+
+
+def trade_off_in_training(runs: Mapping[str, Sequence[Mapping[str, Any]]]) -> Figure:
+    """Figure 9 from runs' rows of metrics, with `step`, `claims_correct` and `claims_wrong` a response: refusals count, with no
+    claims; what is neither correct nor wrong does not."""
+    points = [
+        {"run": label, "step": row["step"], "claims": claims, "accuracy": row["claims_correct"] / claims}
+        for label, rows in runs.items() for row in rows if (claims := row["claims_correct"] + row["claims_wrong"])
+    ]  # fmt: skip
+    return _traded(points, list(runs))
+
+
+def _traded(points: Sequence[Mapping[str, Any]], runs: Sequence[str]) -> Figure:
     from plotly.graph_objects import Figure, Scatter
 
     figure = Figure()
-    points = tables.trade_off(runs)
     for number, label in enumerate(runs):
         run_points = [point for point in points if point["run"] == label]
         steps = ["" if point["step"] is None else f"step {point['step']}" for point in run_points]
