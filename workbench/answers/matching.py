@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import partial
 from itertools import pairwise, zip_longest
+from typing import NamedTuple
 
 from workbench.answers.abstention import commitment, declines, invalid_clauses
+from workbench.answers.asides import LONGEST, simply
+from workbench.answers.courtesies import plainly
 from workbench.answers.kept import kept
+from workbench.answers.names import KINDS, TITLES, asks_for_person, further_forms, is_unit, name_end, spelt_alike, unit
+from workbench.answers.places import place
 from workbench.answers.rivals import COPULAS, DETERMINERS, HEDGES, JOINERS, MENTION, is_mention, is_number, leaves_rivals
 from workbench.answers.text import CJK, Token, tokenise, words_of
 
@@ -39,6 +45,7 @@ _TRUE, _FALSE = (
     frozenset("false untrue incorrect wrong mistaken nope negative".split()),
 )
 _ASSURANCES = frozenset("sure certain confident doubt hope helps course".split())
+_CORRECTIONS = [["no", word] for word in (",", "wait", "actually", "sorry")]  # "no wait, Lomar" denies what came before
 _TURNS = HEDGES | JOINERS | (COPULAS | {"if"}) - {"be", "been", "being"}  # here a denial ends: "not Lomar, it is Vetra"
 _STATING = _FUNCTION_WORDS.union(_NEGATIONS) - HEDGES - {"then", "also", "so"}
 _PRONOUNS = frozenset("it that this he she they i".split())
@@ -46,6 +53,11 @@ _SHORT_ANSWER = re.compile(
     rf"(?<!what )(?<!who )(?<!where )(?:\b(it|that|this|he|she|they) (?:{'|'.join(COPULAS)})(?: not)?|\bnot)$"
 )
 _COMPARISONS = frozenset("before after more less over under least most between until fewer greater above below than".split())
+_SPACED = re.compile(r"^\W*\d{1,3}(?:, \d{3})+\W*$")  # "1, 200"
+_ERAS = frozenset({"bc"})
+_BOUNDS = _COMPARISONS | frozenset("by till prior past later earlier".split())
+_NEAR = frozenset("near outside beside beyond unlike".split())
+_RELATED = frozenset("suburb suburbs outskirts contemporary friend rival student pupil follower fan imitator imitation".split())
 _LEAD_INS = (
     "so well my final correct answer answers i think believe guess would say it that this he she they is was are were "
     "could might may must be probably maybe perhaps possibly likely in on at by from year called named 是"
@@ -70,7 +82,7 @@ def matches(answer: str, gold: Sequence[str], kind: str = "single", question: st
     * `yes_no`: begins with yes or no, and does not say both, be it as "It is false" or "he was not".
     * `list`: every item named, and nothing else: no name beside them that `question` does not give.
     """
-    answer = answer.replace(MENTION, " ")  # a character that no answer has stands for the gold one below
+    answer = plainly(answer.replace(MENTION, " "))  # a character that no answer has stands for the gold one below
     if not gold or declines(answer):
         return False
     invalid = invalid_clauses(answer)
@@ -83,12 +95,23 @@ def matches(answer: str, gold: Sequence[str], kind: str = "single", question: st
         return _lists(answer, forms, given)
     if kind == "yes_no" and any(" ".join(form) in YES | NO for form in forms):
         return _says_yes_or_no(answer, {" ".join(form) for form in forms}, given)
-    tokens = tokenise(commitment(answer))
+    said = _SPACED.sub(lambda match: match[0].replace(", ", ","), commitment(answer))
+    read = partial(_right, forms=forms, given=given, numeric=kind == "numeric")
+    if read(tokenise(said)):
+        return True
+    known = _known(question, tuple(gold))
+    if len(said.split()) > LONGEST or not known.named_in(place(said)):
+        return False
+    return read(known.recast(tokenise(simply(said, question, known.named_in))))
+
+
+def _right(tokens: Sequence[Token], forms: Forms, given: frozenset[str], numeric: bool) -> bool:
+    """Whether the words are a form, or state one."""
     if any(_equal(form, words) for form in forms for words in (words_of(tokens), _short(tokens))):
         return True
     if len(words_of(tokens)) > MAX_WORDS:
         return False
-    if kind == "numeric" and any(_number(word) for form in forms for word in form):
+    if numeric and any(_number(word) for form in forms for word in form):
         return _states_number(tokens, forms, given)
     return _states(tokens, forms, given)
 
@@ -105,6 +128,80 @@ def _same(form: str, word: str) -> bool:
 
 def _equal(form: Form, words: list[str]) -> bool:
     return len(form) == len(words) and all(_same(*pair) for pair in zip(form, words, strict=True))
+
+
+class _Known(NamedTuple):
+    """What else names the gold answer, and finds it in an answer."""
+
+    forms: Forms
+    others: tuple[tuple[Form, Form], ...]  # another name, and the form that it stands for; longest first
+    named: frozenset[Form]  # forms that are written with a capital
+    names: tuple[tuple[Form, Form], ...]  # the named ones with and without a title
+    person: bool
+    kinds: frozenset[str]  # what the question says that it asks for, "river" of "the Volga River"
+
+    def named_in(self, text: str) -> bool:
+        tokens = self.recast(tokenise(text))
+        return any(_mention_end(tokens, i, form) for i in range(len(tokens)) for form in self.forms)
+
+    def recast(self, tokens: Sequence[Token]) -> Sequence[Token]:
+        """The tokens with the words of a form in place of what names the same, and of its title and kind."""
+        names = any(token.name for token in tokens)
+        cast: list[Token] = []
+        i = 0
+        while i < len(tokens):
+            form, end = self._found(tokens, i, names)
+            if form is None:
+                cast.append(tokens[i])
+                i += 1
+                continue
+            article = tokens[i].article
+            while cast and ((form in self.named and cast[-1].text in TITLES) or (cast[-1].text == "mount" and self._asks("mountain"))):
+                article = cast.pop().article or article
+            cast += [Token(word, form in self.named, article) for word in form]
+            i = end
+            while i < len(tokens) and tokens[i].text in self.kinds:
+                i += 1
+        return cast
+
+    def _asks(self, kind: str) -> bool:
+        return kind in self.kinds
+
+    def _found(self, tokens: Sequence[Token], start: int, names: bool) -> tuple[Form | None, int]:
+        for form in self.forms:
+            if end := _mention_end(tokens, start, form):
+                return form, end
+        for other, form in self.others:
+            end = _mention_end(tokens, start, other)
+            if end and (len(other) > 1 or tokens[start].name or form not in self.named) and not _other_unit(tokens, end, other, form):
+                return form, end
+        words = [token.text for token in tokens[start : start + 8]]
+        for pattern, form in self.names:
+            size = name_end(words, pattern, self.person) or len(pattern) * spelt_alike(pattern, words[: len(pattern)])
+            if size and (not names or all(token.name for token in tokens[start : start + size])):
+                return form, start + size
+        return None, start
+
+
+def _other_unit(tokens: Sequence[Token], end: int, number: Form, form: Form) -> bool:
+    """Whether a unit that is not the gold one's stands behind a number that was found without it."""
+    after = tokens[end].text if end < len(tokens) else ""
+    return len(number) < len(form) and is_unit(after) and unit(after) not in map(unit, form)
+
+
+@kept
+def _known(question: str, gold: tuple[str, ...]) -> _Known:
+    read = [tokenise(form) for form in gold]
+    placed = {tuple(words_of(tokenise(place(form)))): tuple(words_of(tokenise(form))) for form in gold}
+    inner = {tuple(words_of(tokenise(form.split(", ")[0]))): tuple(words_of(tokenise(form))) for form in gold if place(form) != form}
+    named = frozenset(tuple(words_of(tokens)) for tokens in read if any(t.name and not t.text[0].isdigit() for t in tokens))
+    forms, _ = _asked(question, gold)
+    others = {(other, form) for form in forms for other in further_forms(form, question, form in named)}
+    others = (others | {*placed.items(), *inner.items()}) - {(f, f) for f in forms}
+    kinds = KINDS.intersection(words_of(tokenise(question)))
+    longest = tuple(sorted(others, key=lambda pair: (-len(pair[0]), pair)))
+    names = tuple((pattern, form) for pattern, form in (*((f, f) for f in forms), *longest) if form in named)
+    return _Known(forms, longest, named, names, asks_for_person(question), kinds)
 
 
 def _split(tokens: Iterable[Token], *separators: str) -> list[list[Token]]:
@@ -214,8 +311,19 @@ def _sentence_states(sentence: Sequence[Token], given: frozenset[str]) -> bool:
     denied = _denied(texts)
     if _OR.intersection(texts) or places[0] in denied or _REVISIONS.intersection(texts[places[-1] + 1 :]):
         return False
+    if any(_beside(sentence, place, given) for place in places):
+        return False
     # "Lomar, Vetra" and "New York" do not state "Vetra" and "York".
     return _bounded(sentence) and not leaves_rivals(sentence, _SAYS_NOTHING, given)
+
+
+def _beside(sentence: Sequence[Token], place: int, given: frozenset[str]) -> bool:
+    """Whether it is something beside the gold answer that is named: "before 1921", "near Vetra", "a suburb of Vetra"."""
+    before = [token.text for token in sentence[max(0, place - 2) : place]]
+    if is_number(sentence[place]):
+        return not _BOUNDS.isdisjoint(before[-1:])
+    related = before[-1:] == ["of"] and not _RELATED.difference(given).isdisjoint(before)
+    return related or not _NEAR.difference(given).isdisjoint(before[-1:])
 
 
 def _denied(texts: list[str], ends: frozenset[str] = frozenset()) -> set[int]:
@@ -227,7 +335,7 @@ def _denied(texts: list[str], ends: frozenset[str] = frozenset()) -> set[int]:
             denied.add(i)
         if text == "but" and i > begun and scope != "anything":
             scope, begun = ("anything" if texts[i - 1] in ("anything", "everything") else ""), i + 1
-        elif text in _NEGATIONS and texts[i : i + 2] != ["no", ","]:
+        elif text in _NEGATIONS and texts[i : i + 2] not in _CORRECTIONS:
             open_still = texts[i - 1 : i] == ["if"] or texts[i + 1 : i + 2] in (["only"], ["just"], ["merely"], ["necessarily"])
             scope = scope if open_still else scope or "not"
         elif text in ends:
@@ -251,15 +359,17 @@ def _number(word: str) -> bool:
 
 
 def _states_number(tokens: Sequence[Token], forms: Forms, asked: frozenset[str]) -> bool:
-    words = words_of(tokens)
+    words = [unit(word) for word in words_of(tokens)]
     if (_OR | _NEGATIONS | _COMPARISONS).intersection(words):
         return False
     given = [word for word in words if _number(word)]
     for form in forms:
         wanted = {word for word in form if _number(word)}
-        unit = set(form) - wanted  # "5 km" is not "5 miles", but a bare "5" is in the unit that was asked for
+        unit_of = {unit(word) for word in form} - wanted - {"degree", "degrees"}  # "5 km" is not "5 miles", but a bare "5" is
         others = any(re.match(r"\d", word) for word in words if word not in {*given, *form, *asked})  # "1920s", "2nd"
-        stated = len(_short(tokens)) == 1 or (unit <= set(words) and (not unit or len(given) == 1))
+        stated = len(_short(tokens)) == 1 or (unit_of <= set(words) and (not unit_of or len(given) == 1))
+        if _ERAS.intersection(words) != _ERAS.intersection(form):
+            continue
         if len(set(given)) == len(wanted) == 1 and _same(next(iter(wanted)), given[0]) and stated and not others:
             return True
     return False
