@@ -1,8 +1,7 @@
 """What stands around the words that answer, and is no other answer: asides, where it is clear that they are none.
 
 An answer is simplified before it is compared a second time: "Many think it is Lyon, but the capital is Paris, located on the
-Seine. It is the largest city of France." to "the capital is Paris.". Everything here takes away what comes *behind* the name that
-answers, or what the answer itself denies; a name that comes before it and may be an answer always stays, so that a list of
+Seine. It is the largest city of France." to "the capital is Paris.". What is taken away comes *behind* the name that answers, or what the answer itself denies; a name that comes before it and may be an answer always stays, so that a list of
 guesses is worth no more than its first item, and a list is never simplified into its first item either: words that join guesses
 keep a part where it is.
 """
@@ -22,17 +21,24 @@ LONGEST = 200  # words of an answer that is simplified
 _HEADING = re.compile(r"\s*(?:#+\s*)?(?:(?:final |short |the )?answer|response|solution)\s*:?\s*\n+", re.I)
 _DENIED = re.compile(  # what others think, up to what the answer says
     r"(?:(?:many|most|some|a lot of)(?: people)?(?: \w+)? (?:think|believe|assume|say|guess|expect)\b[^.;:?!\n()]{1,80}?,? but "
-    r"|[^.;:,?!\n()]{1,60}\b(?:often|commonly|sometimes|frequently|widely|mistakenly)(?: mistakenly)? (?:thought|believed|assumed"
-    r"|considered|mistaken|said|taken)\b[^.;:?!\n()]{1,80}?,? but |(?:unlike|contrary to) [^.;:,?!\n()]{1,60}, )",
+    r"|[^.;:,?!\n()]{1,60}\b(?:often|commonly|sometimes|frequently|widely|mistakenly)(?: mistakenly)? (?:thought|believed"
+    r"|assumed|considered|mistaken|said|taken)\b[^.;:?!\n()]{1,80}?,? but |(?:unlike|contrary to) [^.;:,?!\n()]{1,60}, )",
     re.I,
 )
 _FRAME = re.compile(  # where it was read, in small letters; how sure one is
     r"(?:(?i:as of|according to|based on|given|from) [^.;:,?!\nA-ZÀ-Þ()]{1,80}, "
-    r"|I(?:'m| am)(?: (?:very|fairly|quite|pretty|reasonably|absolutely|\d+%))? (?:confident|sure|certain|positive)(?: that)? (?:it's )?)"
+    r"|I(?:'m| am)(?: (?:very|fairly|quite|pretty|reasonably|absolutely|\d+%))? (?:confident|sure|certain|positive)"
+    r"(?: that)? (?:it's )?)"
 )
 _BRACKETS = re.compile(r"\s*[(（]([^()（）]{1,60})[)）]")
-_YEARS = re.compile(r"(?:born |b\. |c\. |from |in |released in |published in )?[\d\s–—,./-]*(?:[A-Z][a-z]+ )?[\d\s–—,./-]*\d[\d\s–—,./-]*(?:BCE?|CE|AD)?")
+_LOOSE = r"[\d\s–—,./-]*"
+_YEARS = re.compile(
+    rf"(?:born |b\. |c\. |from |in |released in |published in )?{_LOOSE}(?:[A-Z][a-z]+ )?{_LOOSE}\d{_LOOSE}(?:BCE?|CE|AD)?"
+)
 _SOURCE = re.compile(r"from (?:the )?(?:Latin|Greek|Old English|French|German|Arabic|Italian|Spanish)\b[^,;:/|]*")
+_REVISED = (JOINERS | HEDGES) - {"known", "named", "called"} | frozenset(
+    "or nor not but however actually either formerly previously originally another others while than if guess answer".split()
+)
 _LETTERS = re.compile(r"[^\W\d_]+")
 _TROUBLE = re.compile(
     r"[/|;:?=~]|\b(?:or|nor|not|no|but|however|actually|rather|instead|formerly|previously|originally|also|another|others?|some|said"
@@ -42,27 +48,32 @@ _TROUBLE = re.compile(
     re.I,
 )
 _TAIL = re.compile(  # a participle that tells more of what has been said
-    r",\s+(?:which is |who is |which was |who was )?(?:located|situated|based|found|published|released|written|directed|produced|founded"
-    r"|established|opened|built|completed|constructed|designed|composed|recorded|painted|created|invented|discovered|ruling|serving"
-    r"|reigning|beating|defeating|becoming|earning|featuring|starring|born|thanks to|due to|because of|with|from the (?:Latin|Greek|Arabic|Old English|French|Italian))\b[^\n.!?]*(?:[.!?](?=\S)[^\n.!?]*)*"
+    r",\s+(?:(?:which|who) (?:is|was) )?(?:(?:located|situated|based|found|published|released|written|directed|produced|founded"
+    r"|established|opened|built|completed|constructed|designed|composed|recorded|painted|created|invented|discovered|ruling"
+    r"|serving|reigning|becoming|born) (?:in|on|at|by|from|during|between|to|as|the|a|an|around|near)\b"
+    r"|(?:beating|defeating|earning|featuring|starring|(?:thanks|due) to(?= [a-z])|because of(?= [a-z])|with(?= [a-z0-9])"
+    r"|from the (?:Latin|Greek|Arabic|Old English|French|Italian))\b)(?:[^\n.!?,;]|[.,](?=\d))*"
 )
-_WHOSE = re.compile(r",\s+(?:which|who|whose|where)\s+(?:[^\W\dA-ZÀ-Þ_][\w'’-]*|\d+)(?:\s+(?:[^\W\dA-ZÀ-Þ_][\w'’-]*|\d+)){2,}(?=[.!?\s]*$)")
+_SMALL = r"(?:[^\W\dA-ZÀ-Þ_][\w'’-]*|\d+)"
+_WHOSE = re.compile(rf",\s+(?:which|who|whose|where)\s+{_SMALL}(?:\s+{_SMALL}){{2,}}(?=[.!?\s]*$)")
 _PLACED = re.compile(
-    r"(?<=[\w\"*”’]) (?:in|at|on|during|for) (?:the |his |her |its |their )?(?:[a-z]+ ){0,2}[A-ZÀ-Þ][\w'’.-]*(?: (?:(?:of|the|de|da|del) )*[A-ZÀ-Þ][\w'’.-]*)*"
-    r"(?=[.!?\s]*$)"
+    r"(?<=[\w\"*”’]) (?:in|at|on|during|for) (?:the |his |her |its |their )?(?:[a-z]+ ){0,2}"
+    r"[A-ZÀ-Þ][\w'’.-]*(?: (?:(?:of|the|de|da|del) )*[A-ZÀ-Þ][\w'’.-]*)*(?=[.!?\s]*$)"
 )
 _BECAUSE = re.compile(r",? because (?:it|he|she|they|the|of|its|his|her|their)\b[^\n.!?A-ZÀ-Þ]*(?=[.!?\s]*$)")
 _WHERE = re.compile(
-    r"\bwhere\b|\b(?:what|which) (?:city|town|country|state|place|region|county|village|continent|part|location|province)\b|\bbirthplace\b"
+    r"\bwhere\b|\b(?:what|which) (?:city|town|country|state|place|region|county|village|continent|part|location|province)\b"
+    r"|\bbirthplace\b"
 )
-_JOINED = re.compile(r"[,;:/]|\b(?:and|or|und|et|y|e|o)\b", re.I)
 _SUBJECTS = frozenset("it he she they this its his her their".split())
-_BEFORE_NAMES = frozenset("in on of at for from to near during since until by the his her its their".split())
-_DEMONYMS = re.compile(r"[a-z]+(?:ish|ese|ian|ean|ican|can)|german|french|dutch|greek|swiss|scots|scottish|welsh|czech|thai|iraqi|israeli|american")
+_BEFORE_NAMES = frozenset("in on of at for to near during since until the his her its their".split())
+_JOINED = re.compile(r"[,;:/]|\b(?:and|or|und|et|y|e|o)\b", re.I)
+DEMONYM = re.compile(
+    r"[a-z]+(?:ish|ese|ian|ean|ican|can)|german|french|dutch|greek|swiss|scots|scottish|welsh|czech|thai|iraqi|israeli|american"
+)
 _KNOWN = re.compile(r" known(?: to (?:man|science|us))?(?=[.!\s]*$)")
 _ACRONYM = re.compile(r"((?:[A-ZÀ-Þ][\w’'-]*(?: (?:and|of|the|for|to|in|on))* ){1,8})\(([A-Z]{2,7})\)")
 _CALLED = re.compile(r" (is|are|was|were) (?:also |commonly |often |simply )?(?:known as|called|referred to as|named) ")
-_CUT: tuple[re.Pattern[str], ...] = (_WHOSE, _TAIL, _BECAUSE)
 
 
 def simply(answer: str, question: str, mentions: Callable[[str], bool]) -> str:
@@ -80,7 +91,9 @@ def simply(answer: str, question: str, mentions: Callable[[str], bool]) -> str:
     first = next((i for i, (start, end) in enumerate(spans) if mentions(text[start:end])), None)
     if first is None:
         return text
-    kept = [_cut(text[start:end], question, mentions) if i == first else text[start:end] for i, (start, end) in enumerate(spans)]
+    kept = [
+        _cut(text[start:end], question, mentions) if i == first else text[start:end] for i, (start, end) in enumerate(spans)
+    ]
     known = _known(kept[: first + 1], question)
     kept = [said for i, said in enumerate(kept) if i <= first or not _elaborates(said, known, question)]
     return "\n".join(kept)
@@ -124,7 +137,7 @@ def _shortens(letters: str, name: Sequence[str]) -> bool:
 def _cut(sentence: str, question: str, mentions: Callable[[str], bool]) -> str:
     """The sentence that answers without what hangs on its end, as long as that names the answer nowhere."""
     sentence = _KNOWN.sub("", sentence)
-    for tail in (*_CUT, *[_PLACED] * (3 * bool(question))):
+    for tail in (_WHOSE, _TAIL, _BECAUSE, *[_PLACED] * (3 * bool(question))):
         match = tail.search(sentence)
         if match and tail is _PLACED and not _leads(sentence[: match.start()], question, mentions):
             continue
@@ -144,7 +157,9 @@ def _leads(sentence: str, question: str, mentions: Callable[[str], bool]) -> boo
     """Whether a sentence names nothing that the question does not but the gold answer, and joins nothing to it."""
     given = set(words_of(tokenise(question)))
     words = sentence.split()
-    if _WHERE.search(question.lower()) and not (mentions(words[0]) and given.issuperset(words_of(tokenise(" ".join(words[1:2]))))):
+    if _WHERE.search(question.lower()) and not (
+        mentions(words[0]) and given.issuperset(words_of(tokenise(" ".join(words[1:2]))))
+    ):
         return False
     own = [word for word in words if word[:1].isupper() and not given.issuperset(words_of(tokenise(word)))]
     first = own and (words[0] in own) and not mentions(words[0])
@@ -159,27 +174,20 @@ def _known(said: Sequence[str], question: str) -> set[str]:
 
 
 def _elaborates(sentence: str, known: set[str], question: str) -> bool:
-    """Whether a later sentence tells more of the answer that was given ("He was a German physicist."): it begins with a pronoun, and
-    its names are those of what is known, or of what a preposition or an article makes no answer."""
+    """Whether a later sentence tells more of the answer that was given ("He was a German physicist."): it begins with a pronoun,
+    and its names are known, or a preposition or an article makes them none that answers."""
     tokens = tokenise(sentence)
     texts = [token.text for token in tokens]
-    if not question or len(texts) < 3 or texts[0] not in _SUBJECTS or _trouble(texts):
+    if not question or len(texts) < 3 or texts[0] not in _SUBJECTS or _REVISED.intersection(texts):
         return False
     where = bool(_WHERE.search(question.lower()))
     return all(_is_free(tokens, i, known, where) for i, token in enumerate(tokens) if i and token.name)
 
 
-def _trouble(texts: Sequence[str]) -> bool:
-    return bool(JOINERS.union(HEDGES).difference(("known", "named", "called")).intersection(texts) or _TROUBLE_WORDS.intersection(texts))
-
-
-_TROUBLE_WORDS = frozenset("or nor not but however actually either formerly previously originally another others while than if guess answer".split())
-
-
 def _is_free(tokens: Sequence[Token], i: int, known: set[str], where: bool) -> bool:
     token, before = tokens[i], tokens[i - 1]
-    if token.text in known or _DEMONYMS.fullmatch(token.text) or token.text[:1].isdigit():
+    if token.text in known or DEMONYM.fullmatch(token.text) or token.text[:1].isdigit():
         return True
     if before.name and i > 1:  # a further word of a name
         return _is_free(tokens, i - 1, known, where)
-    return not where and (token.article or before.text in _BEFORE_NAMES - {"by"})
+    return not where and (token.article or before.text in _BEFORE_NAMES)

@@ -9,7 +9,7 @@ from itertools import pairwise, zip_longest
 from typing import NamedTuple
 
 from workbench.answers.abstention import commitment, declines, invalid_clauses
-from workbench.answers.asides import LONGEST, simply
+from workbench.answers.asides import DEMONYM, LONGEST, simply
 from workbench.answers.courtesies import plainly
 from workbench.answers.kept import kept
 from workbench.answers.names import KINDS, TITLES, asks_for_person, further_forms, is_unit, name_end, spelt_alike, unit
@@ -66,8 +66,20 @@ _LEAD_IN = re.compile(rf"(?:(?:{'|'.join(_LEAD_INS.split())}|答 案) )+")
 _SAYS_NOTHING = _FUNCTION_WORDS.union(_LEAD_INS.split(), _ASSURANCES, _NEGATIONS, _REVISIONS, _AND, ",:")
 
 
+SURE, STATED, READ, NAMED, SHARED, APART = 0.99, 0.97, 0.95, 0.3, 0.15, 0.03  # see `probability`
+DOUBT = (0.1, 0.9)  # between these the rules cannot tell
+
+
 def matches(answer: str, gold: Sequence[str], kind: str = "single", question: str = "") -> bool:
-    """Whether a final answer is right, by rules; `gold` holds the accepted forms, or the items of a `kind="list"`.
+    """Whether a final answer is right, by rules: whether `probability` is above `DOUBT`. What is doubtful is not right."""
+    return probability(answer, gold, kind, question) > DOUBT[1]
+
+
+def probability(answer: str, gold: Sequence[str], kind: str = "single", question: str = "") -> float:
+    """How probable it is that people would call a final answer right, as far as rules can tell.
+
+    `gold` holds the accepted forms, or the items of a `kind="list"`.
+
 
     * any kind: an abstention is never right; "invalid question" is right if that is the gold answer, and only then.
     * `single` (and every kind not named here): equal to a form after `normalise` and without lead-ins ("It is", "in the
@@ -81,39 +93,56 @@ def matches(answer: str, gold: Sequence[str], kind: str = "single", question: st
     * `numeric`: one number, equal to the gold number ("1921 or 1922", "after 1921" are not).
     * `yes_no`: begins with yes or no, and does not say both, be it as "It is false" or "he was not".
     * `list`: every item named, and nothing else: no name beside them that `question` does not give.
+
+    The values are few, and each stands for a finding *(ours; `docs/numbers.md` says how often answers with it are right)*:
+    `SURE` for an answer that is a form, `STATED` for one that states it, `READ` for one that does without its asides or by
+    another name; `NAMED` for one that names a form and is not certain to say so, `SHARED` for one that shares a word of
+    content with a form, `APART` for one that shares none, declines or says the opposite.
     """
     answer = plainly(answer.replace(MENTION, " "))  # a character that no answer has stands for the gold one below
     if not gold or declines(answer):
-        return False
+        return APART
     invalid = invalid_clauses(answer)
     if any(found for found, _ in invalid):
         wanted = kind == "false_premise" or any(found for form in gold for found, _ in invalid_clauses(form))
         reasons = [words_of(tokenise(clause)) for found, clause in invalid if not found]
-        return wanted and all(not _NEGATIONS.isdisjoint(words) for words in reasons)  # a denial, not one more answer
+        denies = all(not _NEGATIONS.isdisjoint(words) for words in reasons)  # not one more answer
+        return (SURE if denies else NAMED) if wanted else APART
     forms, given = _asked(question, tuple(gold))
     if kind == "list":
-        return _lists(answer, forms, given)
+        return STATED if _lists(answer, forms, given) else _nearness(tokenise(answer), forms, named=False)
     if kind == "yes_no" and any(" ".join(form) in YES | NO for form in forms):
-        return _says_yes_or_no(answer, {" ".join(form) for form in forms}, given)
+        return _yes_or_no(answer, {" ".join(form) for form in forms}, given)
     said = _SPACED.sub(lambda match: match[0].replace(", ", ","), commitment(answer))
+    tokens = tokenise(said)
     read = partial(_right, forms=forms, given=given, numeric=kind == "numeric")
-    if read(tokenise(said)):
-        return True
+    if found := read(tokens):
+        return found
     known = _known(question, tuple(gold))
     if len(said.split()) > LONGEST or not known.named_in(place(said)):
-        return False
-    return read(known.recast(tokenise(simply(said, question, known.named_in))))
+        return _nearness(tokens, forms, named=False)
+    simple = known.recast(tokenise(simply(said, question, known.named_in)))
+    return READ if read(simple) else _nearness(simple, forms, named=True)
 
 
-def _right(tokens: Sequence[Token], forms: Forms, given: frozenset[str], numeric: bool) -> bool:
-    """Whether the words are a form, or state one."""
+def _nearness(tokens: Sequence[Token], forms: Forms, named: bool) -> float:
+    """How probable it is that an answer is right that the rules do not find to be right."""
+    said = {token.text for token in tokens}
+    content = {word for form in forms for word in form} - _SAYS_NOTHING
+    if named or any(said.issuperset(form) for form in forms):
+        return NAMED
+    return SHARED if said & content else APART
+
+
+def _right(tokens: Sequence[Token], forms: Forms, given: frozenset[str], numeric: bool) -> float:
+    """`SURE` where the words are a form, `STATED` where they state one; 0 where they do neither."""
     if any(_equal(form, words) for form in forms for words in (words_of(tokens), _short(tokens))):
-        return True
+        return SURE
     if len(words_of(tokens)) > MAX_WORDS:
-        return False
+        return 0.0
     if numeric and any(_number(word) for form in forms for word in form):
-        return _states_number(tokens, forms, given)
-    return _states(tokens, forms, given)
+        return STATED * _states_number(tokens, forms, given)
+    return STATED * _states(tokens, forms, given)
 
 
 def _short(tokens: Sequence[Token]) -> list[str]:
@@ -156,7 +185,11 @@ class _Known(NamedTuple):
                 i += 1
                 continue
             article = tokens[i].article
-            while cast and ((form in self.named and cast[-1].text in TITLES) or (cast[-1].text == "mount" and self._asks("mountain"))):
+            while cast and form not in self.named and DEMONYM.fullmatch(cast[-1].text):  # "the Polish złoty"
+                article = cast.pop().article or article
+            while cast and (
+                (form in self.named and cast[-1].text in TITLES) or (cast[-1].text == "mount" and self._asks("mountain"))
+            ):
                 article = cast.pop().article or article
             cast += [Token(word, form in self.named, article) for word in form]
             i = end
@@ -173,7 +206,11 @@ class _Known(NamedTuple):
                 return form, end
         for other, form in self.others:
             end = _mention_end(tokens, start, other)
-            if end and (len(other) > 1 or tokens[start].name or form not in self.named) and not _other_unit(tokens, end, other, form):
+            if (
+                end
+                and (len(other) > 1 or tokens[start].name or form not in self.named)
+                and not _other_unit(tokens, end, other, form)
+            ):
                 return form, end
         words = [token.text for token in tokens[start : start + 8]]
         for pattern, form in self.names:
@@ -193,7 +230,9 @@ def _other_unit(tokens: Sequence[Token], end: int, number: Form, form: Form) -> 
 def _known(question: str, gold: tuple[str, ...]) -> _Known:
     read = [tokenise(form) for form in gold]
     placed = {tuple(words_of(tokenise(place(form)))): tuple(words_of(tokenise(form))) for form in gold}
-    inner = {tuple(words_of(tokenise(form.split(", ")[0]))): tuple(words_of(tokenise(form))) for form in gold if place(form) != form}
+    inner = {
+        tuple(words_of(tokenise(form.split(", ")[0]))): tuple(words_of(tokenise(form))) for form in gold if place(form) != form
+    }
     named = frozenset(tuple(words_of(tokens)) for tokens in read if any(t.name and not t.text[0].isdigit() for t in tokens))
     forms, _ = _asked(question, gold)
     others = {(other, form) for form in forms for other in further_forms(form, question, form in named)}
@@ -373,6 +412,14 @@ def _states_number(tokens: Sequence[Token], forms: Forms, asked: frozenset[str])
         if len(set(given)) == len(wanted) == 1 and _same(next(iter(wanted)), given[0]) and stated and not others:
             return True
     return False
+
+
+def _yes_or_no(answer: str, gold: set[str], given: frozenset[str]) -> float:
+    """How probable it is that an answer says the one that is right; in doubt are those that begin with neither, or say both."""
+    if _says_yes_or_no(answer, gold, given):
+        return STATED
+    opposite = {"no" if gold & YES else "yes"}
+    return APART if not (gold & YES and gold & NO) and _says_yes_or_no(answer, opposite, given) else NAMED
 
 
 def _says_yes_or_no(answer: str, gold: set[str], given: frozenset[str]) -> bool:

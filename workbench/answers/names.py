@@ -20,29 +20,32 @@ TITLES = frozenset(
 _ROYAL = frozenset("sir dame dr king queen prince princess emperor empress pope president".split())
 _ORDER = re.compile("[ivx]+|jr|sr|junior|senior|[0-9].*")
 KINDS = frozenset(
-    "river rivers desert mountain mountains ocean sea lake island islands street bridge station park tower valley bay strait canal "
-    "peninsula crude ship class city town village county province film movie novel book song album band team series show award "
-    "prize university college company virus bacterium disease element metal gas acid language currency planet star galaxy".split()
+    "river rivers desert mountain mountains ocean sea lake island islands street bridge station park tower valley bay strait "
+    "canal peninsula crude ship class city town village county province film movie novel book song album band team series show "
+    "award prize university college company virus disease element metal gas acid language currency planet star".split()
 )  # what a thing is, which may stand behind its name
 _SMALL = frozenset("of and for in on to de la du des der von".split())
 _NAMESAKES = frozenset("adams bush bach strauss".split())
+_NICKNAMES = """
+william: bill billy will willie liam|robert: bob bobby rob robbie bert|richard: dick rick ricky rich
+james: jim jimmy jamie|john: johnny jack|thomas: tom tommy|edward: ed eddie ted teddy ned|michael: mike mick mickey
+joseph: joe joey|charles: charlie chuck chas|daniel: dan danny|david: dave davy|samuel: sam sammy|benjamin: ben benny
+matthew: matt|andrew: andy drew|anthony: tony|christopher: chris kit|nicholas: nick nicky|alexander: alex alec sandy
+stephen: steve|steven: steve|gregory: greg|jeffrey: jeff|kenneth: ken kenny|lawrence: larry|timothy: tim
+ronald: ron ronnie|donald: don donnie|raymond: ray|theodore: ted teddy theo|frederick: fred freddie
+francis: frank frankie|albert: al bert|alfred: al fred alf|walter: walt wally|henry: harry hank|harold: harry hal
+leonard: leo len lenny|patrick: pat paddy|peter: pete|philip: phil|phillip: phil|gerald: gerry jerry|eugene: gene
+abraham: abe|elizabeth: liz lizzie beth betty eliza|margaret: maggie meg peggy|katherine: kate katie kathy
+catherine: kate katie cathy|patricia: pat patty patti tricia|susan: sue susie|deborah: debbie deb|jennifer: jen jenny
+jessica: jess jessie|rebecca: becky|barbara: barb|victoria: vicky|alexandra: alex sandra|samantha: sam
+dorothy: dot dottie|frances: fran|judith: judy|pamela: pam|cynthia: cindy|christina: tina chris|antonio: tony
+"""
 _SHORT = {  # given names by the ones that they are short for
-    "william": "bill billy will willie liam", "robert": "bob bobby rob robbie bert", "richard": "dick rick ricky rich",
-    "james": "jim jimmy jamie", "john": "johnny jack", "thomas": "tom tommy", "edward": "ed eddie ted teddy ned",
-    "michael": "mike mick mickey", "joseph": "joe joey", "charles": "charlie chuck chas", "daniel": "dan danny",
-    "david": "dave davy", "samuel": "sam sammy", "benjamin": "ben benny", "matthew": "matt", "andrew": "andy drew",
-    "anthony": "tony", "christopher": "chris kit", "nicholas": "nick nicky", "alexander": "alex alec sandy",
-    "stephen": "steve", "steven": "steve", "gregory": "greg", "jeffrey": "jeff", "kenneth": "ken kenny", "lawrence": "larry",
-    "timothy": "tim", "ronald": "ron ronnie", "donald": "don donnie", "raymond": "ray", "theodore": "ted teddy theo",
-    "frederick": "fred freddie", "francis": "frank frankie", "albert": "al bert", "alfred": "al fred alf", "walter": "walt wally",
-    "henry": "harry hank", "harold": "harry hal", "leonard": "leo len lenny", "patrick": "pat paddy", "peter": "pete",
-    "philip": "phil", "phillip": "phil", "gerald": "gerry jerry", "eugene": "gene", "abraham": "abe", "elizabeth": "liz lizzie beth betty "
-    "eliza", "margaret": "maggie meg peggy", "katherine": "kate katie kathy", "catherine": "kate katie cathy", "patricia": "pat "
-    "patty patti tricia", "susan": "sue susie", "deborah": "debbie deb", "jennifer": "jen jenny", "jessica": "jess jessie",
-    "rebecca": "becky", "barbara": "barb", "victoria": "vicky", "alexandra": "alex sandra", "samantha": "sam", "dorothy": "dot dottie",
-    "frances": "fran", "judith": "judy", "pamela": "pam", "cynthia": "cindy", "christina": "tina chris", "antonio": "tony",
-}  # fmt: skip
-_LONG = {short: {name for name, shorts in _SHORT.items() if short in shorts.split()} for each in _SHORT.values() for short in each.split()}
+    name: frozenset(shorts.split()) for name, shorts in (entry.split(": ") for entry in re.split(r"[|\n]", _NICKNAMES.strip()))
+}
+_LONG = {
+    short: frozenset(name for name, shorts in _SHORT.items() if short in shorts) for each in _SHORT.values() for short in each
+}
 _PERSON = re.compile(
     r"\bwho(?:m|se)?\b|\b(?:name|author|actor|actress|singer|writer|director|president|founder|inventor|composer|painter|artist"
     r"|player|person|man|woman|king|queen|scientist|poet|drummer|husband|wife|father|mother|brother|sister)s?\b",
@@ -54,19 +57,24 @@ _COUNTED = re.compile(r"\bhow (?:many|much|long|far|old|tall|high|deep|wide|big|
 _PREPOSITIONS = frozenset("in on at as by from since during".split())
 _SAME_COUNTRY = [
     [tuple(name.split()) for name in names.split("|")]
-    for names in ("united states|united states of america|us|usa|america", "united kingdom|uk|great britain", "czech republic|czechia")
+    for names in (
+        "united states|united states of america|us|usa|america",
+        "united kingdom|uk|great britain",
+        "czech republic|czechia",
+    )
 ]
+_MEASURES = """
+m: metre metres meter meters|km: kilometre kilometres kilometer kilometers
+cm: centimetre centimetres centimeter centimeters|mi: mile miles|ft: foot feet|in: inch inches
+kg: kilogram kilograms kilogramme kilogrammes|g: gram grams|lb: lbs pound pounds|°c: celsius c|°f: fahrenheit f
+l: litre litres liter liters|s: sec second seconds|min: minute minutes|h: hour hours hr hrs|day: days|week: weeks
+month: months|year: years
+"""
 _UNITS = {
     name: unit
-    for unit, names in {
-        "m": "metre metres meter meters", "km": "kilometre kilometres kilometer kilometers", "cm": "centimetre centimetres "
-        "centimeter centimeters", "mi": "mile miles", "ft": "foot feet", "in": "inch inches", "kg": "kilogram kilograms kilogramme "
-        "kilogrammes", "g": "gram grams", "lb": "lbs pound pounds", "°c": "celsius c", "°f": "fahrenheit f", "l": "litre litres liter liters",
-        "s": "sec second seconds", "min": "minute minutes", "h": "hour hours hr hrs", "day": "days", "week": "weeks",
-        "month": "months", "year": "years",
-    }.items()
+    for unit, names in (entry.split(": ") for entry in re.split(r"[|\n]", _MEASURES.strip()))
     for name in names.split()
-}  # fmt: skip
+}
 
 
 def asks_for_person(question: str) -> bool:
@@ -82,7 +90,7 @@ def further_forms(form: Form, question: str, named: bool) -> set[Form]:
     while len(rest) > 1 and rest[0] in TITLES:
         rest = rest[1:]
     titled = len(rest) < len(form) and (len(rest) > 1 or (form[-2] in _ROYAL and asks_for_person(question)))
-    found = {rest} if (titled and named) or rest[0] != form[0] and form[0] in _PREPOSITIONS else set()
+    found = {rest} if (titled and named) or (rest[0] != form[0] and form[0] in _PREPOSITIONS) else set()
     found |= set(_countries(form)) | _quantities(form, question)
     if named and len(letters := "".join(word[0] for word in form if word not in _SMALL)) > 2 and letters.isalpha():
         found.add((letters,))
@@ -144,7 +152,7 @@ def spelt_alike(wanted: Form, words: Sequence[str]) -> bool:
 def _one_edit(short: str, long: str) -> bool:
     place = next((i for i, (a, b) in enumerate(zip(short, long, strict=False)) if a != b), len(short))
     if len(long) - len(short) == 1:
-        return 0 < place and short[place:] == long[place + 1 :] and (place < len(short) or long[-1] == "e")
+        return place > 0 and short[place:] == long[place + 1 :] and (place < len(short) or long[-1] == "e")
     swapped = short[:place] + short[place + 1 : place + 2] + short[place : place + 1] + short[place + 2 :]
     return len(long) == len(short) and swapped == long and 0 < place < len(short) - 2
 
@@ -169,7 +177,13 @@ def _one_person(gold: list[str], said: list[str], last: str, person: bool) -> bo
         return False
     if len(gold) != len(said):
         longer = max(gold, said, key=len)
-        return len({*longer, last}) == len(longer) + 1 and person and min(len(gold), len(said)) == 1 and min(map(len, pairs[0])) > 1 and last not in _NAMESAKES
+        return (
+            len({*longer, last}) == len(longer) + 1
+            and person
+            and min(len(gold), len(said)) == 1
+            and min(map(len, pairs[0])) > 1
+            and last not in _NAMESAKES
+        )
     return len(pairs) > 1 or min(map(len, pairs[0])) > 1
 
 
@@ -178,4 +192,6 @@ def _agree(a: str, b: str) -> bool:
         return False
     if 1 in (len(a), len(b)):
         return a[0] == b[0]
-    return a == b or a in _LONG.get(b, ()) or b in _LONG.get(a, ()) or bool(_LONG.get(a, set()) & _LONG.get(b, set()))
+    return (
+        a == b or a in _LONG.get(b, ()) or b in _LONG.get(a, ()) or bool(_LONG.get(a, frozenset()) & _LONG.get(b, frozenset()))
+    )

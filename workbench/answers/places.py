@@ -23,7 +23,8 @@ France: Paris, Lyon, Marseille, Nice, Bordeaux, Toulouse, Strasbourg, Lille, Nan
 Germany: Berlin, Munich, Hamburg, Frankfurt, Cologne, Bonn, Dresden, Leipzig, Stuttgart|Ghana: Accra, Kumasi
 Greece: Athens, Thessaloniki|Guatemala: Guatemala City|Haiti: Port-au-Prince|Honduras: Tegucigalpa|Hungary: Budapest
 Iceland: Reykjavik|India: New Delhi, Delhi, Mumbai, Kolkata, Chennai, Bangalore|Indonesia: Jakarta|Iran: Tehran|Iraq: Baghdad
-Ireland: Dublin, Cork, Galway|Israel: Jerusalem, Tel Aviv|Italy: Rome, Milan, Naples, Turin, Florence, Venice, Genoa, Bologna
+Ireland: Dublin, Cork, Galway|Israel: Jerusalem, Tel Aviv
+Italy: Rome, Milan, Naples, Turin, Florence, Venice, Genoa, Bologna
 Jamaica: Kingston|Japan: Tokyo, Osaka, Kyoto, Nagoya, Sapporo|Kazakhstan: Astana, Almaty|Kenya: Nairobi, Mombasa|Laos: Vientiane
 Latvia: Riga|Lebanon: Beirut|Libya: Tripoli|Lithuania: Vilnius|Madagascar: Antananarivo|Malaysia: Kuala Lumpur|Mali: Bamako
 Malta: Valletta|Mexico: Mexico City, Guadalajara, Monterrey|Mongolia: Ulaanbaatar|Morocco: Rabat, Casablanca, Marrakesh
@@ -40,10 +41,10 @@ Turkey: Ankara, Istanbul, Izmir|Uganda: Kampala|Ukraine: Kyiv, Kiev, Odesa, Lviv
 Venezuela: Caracas|Vietnam: Hanoi, Ho Chi Minh City|Yemen: Sanaa|Zambia: Lusaka|Zimbabwe: Harare
 """
 _PARTS = """
-United States, United States of America, USA, US, U.S., U.S.A., America: Alabama, Alaska, Arizona, Arkansas, California, Colorado,
-Connecticut, Delaware, Florida, Georgia, Hawaii, Idaho, Illinois, Indiana, Iowa, Kansas, Kentucky, Louisiana, Maine, Maryland,
-Massachusetts, Michigan, Minnesota, Mississippi, Missouri, Montana, Nebraska, Nevada, New Hampshire, New Jersey, New Mexico,
-New York, North Carolina, North Dakota, Ohio, Oklahoma, Oregon, Pennsylvania, Rhode Island, South Carolina, South Dakota,
+United States, United States of America, USA, US, U.S., U.S.A., America: Alabama, Alaska, Arizona, Arkansas, California,
+Colorado, Connecticut, Delaware, Florida, Georgia, Hawaii, Idaho, Illinois, Indiana, Iowa, Kansas, Kentucky, Louisiana, Maine,
+Maryland, Massachusetts, Michigan, Minnesota, Mississippi, Missouri, Montana, Nebraska, Nevada, New Hampshire, New Jersey,
+New Mexico, New York, North Carolina, North Dakota, Ohio, Oklahoma, Oregon, Pennsylvania, Rhode Island, South Carolina, South Dakota,
 Tennessee, Texas, Utah, Vermont, Virginia, Washington, West Virginia, Wisconsin, Wyoming, D.C., DC
 United Kingdom, UK, U.K., Great Britain, Britain: England, Scotland, Wales, Northern Ireland
 Canada: Ontario, Quebec, Nova Scotia, New Brunswick, Manitoba, British Columbia, Saskatchewan, Alberta, Newfoundland
@@ -54,9 +55,10 @@ England: Kent, Essex, Surrey, Sussex, Norfolk, Suffolk, Cornwall, Devon, Yorkshi
 """
 _TOWNS = """
 England: London, Liverpool, Manchester, Birmingham, Leeds, Bristol, Oxford, Cambridge, York|Scotland: Edinburgh, Glasgow
-Wales: Cardiff|Northern Ireland: Belfast|Illinois: Chicago|California: Los Angeles, San Francisco, San Diego|Texas: Houston, Dallas
-New York: New York City, Brooklyn, Buffalo|Massachusetts: Boston|Pennsylvania: Philadelphia, Pittsburgh|Tennessee: Memphis, Nashville
-Michigan: Detroit|Georgia: Atlanta|Washington: Seattle|Florida: Miami, Orlando|Colorado: Denver|Ohio: Cleveland, Cincinnati
+Wales: Cardiff|Northern Ireland: Belfast|Illinois: Chicago|California: Los Angeles, San Francisco, San Diego
+Texas: Houston, Dallas
+New York: New York City, Brooklyn, Buffalo|Massachusetts: Boston|Pennsylvania: Philadelphia, Pittsburgh
+Tennessee: Memphis, Nashville|Michigan: Detroit|Georgia: Atlanta|Washington: Seattle|Florida: Miami, Orlando|Colorado: Denver|Ohio: Cleveland, Cincinnati
 Louisiana: New Orleans|Nevada: Las Vegas|Hawaii: Honolulu|D.C.: Washington|DC: Washington|Maryland: Baltimore
 """
 _NAME = r"[A-ZÀ-Þ][\w'’.-]*(?:[ -](?:(?:of|de|da|do|es|la|and|au) )?[A-ZÀ-Þ][\w'’-]*){0,4}"
@@ -67,7 +69,7 @@ def _within() -> dict[str, frozenset[str]]:
     """For each place that is listed the larger ones that it may be put in; a country may be put in none."""
     above: dict[str, set[str]] = {}
     for table in (_COUNTRIES, _PARTS, _TOWNS):
-        for entry in re.split(r"[|\n](?=[^:|]+:)", table.strip()):
+        for entry in re.split(r"[|\n](?=[^:|\n]+:)", table.strip()):
             whole, _, parts = entry.replace("\n", " ").partition(":")
             names = {name.strip() for name in whole.split(",")}
             for name in names:
@@ -90,12 +92,13 @@ def regions() -> frozenset[str]:
 @cache
 def _placed() -> re.Pattern[str]:
     names = "|".join(map(re.escape, sorted(regions(), key=len, reverse=True)))
-    return re.compile(rf"(?P<inner>{_NAME}),\s+(?:in )?(?:(?:present|modern)-day |modern )?(?P<outer>{names})(?![\w’'-])(?!,?\s+(?:[A-Z]|and\b|or\b))")
+    outer = rf"(?:in )?(?:(?:present|modern)-day |modern )?(?P<outer>{names})(?![\w’'-])"
+    return re.compile(rf"(?P<inner>{_NAME}),\s+{outer}(?!,?\s+(?:[A-Z]|and\b|or\b))")
 
 
 def place(text: str) -> str:
     """The text with "Paris in France" for "Paris, France"; what is put where it does not lie keeps its comma."""
-    if "," in text and text.islower() and len(text) < 60 and (titled := place(text.title())) != text.title():
+    if text.islower() and len(text) < 60 and "," in text and (titled := place(text.title())) != text.title():
         return titled
     for _ in range(3):  # "Chicago, Illinois, USA" from its end
         placed = _placed().sub(_in, text) if "," in text else text

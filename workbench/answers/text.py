@@ -30,7 +30,7 @@ _DATES = (  # pattern, and which groups are year, month and day (0: none)
     (re.compile(rf"\b{_MONTH} {_DAY}(?!\w|[-.]\d)", re.I), (0, 1, 2)),
 )
 _ERA = re.compile(r"\b(?:AD|CE) (?=\d)|(?<=\d) (?:AD|CE|(?P<before>BCE))\b")
-_LETTERS = str.maketrans({"ß": "ss", "ł": "l", "Ł": "L", "ø": "o", "Ø": "O", "đ": "d", "Đ": "D", "æ": "ae", "Æ": "Ae", "œ": "oe", "ı": "i"})
+_LETTERS = str.maketrans(dict(zip("łŁøØđĐıßæÆœ", "l L o O d D i ss ae Ae oe".split(), strict=True)))
 _UNITS = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
 _SMALL = {word: value for value, word in enumerate(f"{_UNITS} eighteen nineteen".split())}
 _TENS = {word: 10 * i for i, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), start=2)}
