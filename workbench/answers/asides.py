@@ -1,9 +1,9 @@
-"""What stands around the words that answer, and is no other answer: asides, where it is clear that they are none.
+"""What stands around the words that answer, and is no other answer.
 
 An answer is simplified before it is compared a second time: "Many think it is Lyon, but the capital is Paris, located on the
-Seine. It is the largest city of France." to "the capital is Paris.". What is taken away comes *behind* the name that answers, or what the answer itself denies; a name that comes before it and may be an answer always stays, so that a list of
-guesses is worth no more than its first item, and a list is never simplified into its first item either: words that join guesses
-keep a part where it is.
+Seine. It is the largest city of France." to "the capital is Paris." What is taken away comes *behind* the name that answers, or
+is what the answer itself denies. A name that comes before it and may be an answer always stays, so that a list of guesses is
+worth no more than its first item; and words that join guesses keep a part where it is, so that it is not worth that either.
 """
 
 from __future__ import annotations
@@ -174,8 +174,8 @@ def _known(said: Sequence[str], question: str) -> set[str]:
 
 
 def _elaborates(sentence: str, known: set[str], question: str) -> bool:
-    """Whether a later sentence tells more of the answer that was given ("He was a German physicist."): it begins with a pronoun,
-    and its names are known, or a preposition or an article makes them none that answers."""
+    """Whether a later sentence tells more of the answer that was given ("He was a German physicist."): it begins with a
+    pronoun, and its names are known, or a preposition or an article makes them none that answers."""
     tokens = tokenise(sentence)
     texts = [token.text for token in tokens]
     if not question or len(texts) < 3 or texts[0] not in _SUBJECTS or _REVISED.intersection(texts):

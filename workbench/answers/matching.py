@@ -80,7 +80,6 @@ def probability(answer: str, gold: Sequence[str], kind: str = "single", question
 
     `gold` holds the accepted forms, or the items of a `kind="list"`.
 
-
     * any kind: an abstention is never right; "invalid question" is right if that is the gold answer, and only then.
     * `single` (and every kind not named here): equal to a form after `normalise` and without lead-ins ("It is", "in the
       year"); or a text of at most `MAX_WORDS` that states one: the form stands as a whole phrase, is not negated,

@@ -7,6 +7,8 @@ else: "Paris, Texas" is not Paris. A city that is not listed may lie anywhere.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
+from collections.abc import Iterator
 from functools import cache
 
 _COUNTRIES = """
@@ -44,8 +46,8 @@ _PARTS = """
 United States, United States of America, USA, US, U.S., U.S.A., America: Alabama, Alaska, Arizona, Arkansas, California,
 Colorado, Connecticut, Delaware, Florida, Georgia, Hawaii, Idaho, Illinois, Indiana, Iowa, Kansas, Kentucky, Louisiana, Maine,
 Maryland, Massachusetts, Michigan, Minnesota, Mississippi, Missouri, Montana, Nebraska, Nevada, New Hampshire, New Jersey,
-New Mexico, New York, North Carolina, North Dakota, Ohio, Oklahoma, Oregon, Pennsylvania, Rhode Island, South Carolina, South Dakota,
-Tennessee, Texas, Utah, Vermont, Virginia, Washington, West Virginia, Wisconsin, Wyoming, D.C., DC
+New Mexico, New York, North Carolina, North Dakota, Ohio, Oklahoma, Oregon, Pennsylvania, Rhode Island, South Carolina,
+South Dakota, Tennessee, Texas, Utah, Vermont, Virginia, Washington, West Virginia, Wisconsin, Wyoming, D.C., DC
 United Kingdom, UK, U.K., Great Britain, Britain: England, Scotland, Wales, Northern Ireland
 Canada: Ontario, Quebec, Nova Scotia, New Brunswick, Manitoba, British Columbia, Saskatchewan, Alberta, Newfoundland
 Australia: New South Wales, Queensland, South Australia, Tasmania, Western Australia
@@ -58,35 +60,41 @@ England: London, Liverpool, Manchester, Birmingham, Leeds, Bristol, Oxford, Camb
 Wales: Cardiff|Northern Ireland: Belfast|Illinois: Chicago|California: Los Angeles, San Francisco, San Diego
 Texas: Houston, Dallas
 New York: New York City, Brooklyn, Buffalo|Massachusetts: Boston|Pennsylvania: Philadelphia, Pittsburgh
-Tennessee: Memphis, Nashville|Michigan: Detroit|Georgia: Atlanta|Washington: Seattle|Florida: Miami, Orlando|Colorado: Denver|Ohio: Cleveland, Cincinnati
+Tennessee: Memphis, Nashville|Michigan: Detroit
+Georgia: Atlanta|Washington: Seattle|Florida: Miami, Orlando
+Colorado: Denver|Ohio: Cleveland, Cincinnati
 Louisiana: New Orleans|Nevada: Las Vegas|Hawaii: Honolulu|D.C.: Washington|DC: Washington|Maryland: Baltimore
 """
 _NAME = r"[A-ZÀ-Þ][\w'’.-]*(?:[ -](?:(?:of|de|da|do|es|la|and|au) )?[A-ZÀ-Þ][\w'’-]*){0,4}"
 
 
+def _entries(*tables: str) -> Iterator[tuple[set[str], set[str]]]:
+    """The names of each larger place, and what lies in it."""
+    for table in tables:
+        for entry in re.split(r"[|\n](?=[^:|\n]+:)", table.strip()):
+            whole, _, parts = entry.replace("\n", " ").partition(":")
+            yield {name.strip() for name in whole.split(",")}, {part.strip() for part in parts.split(",")}
+
+
 @cache
 def _within() -> dict[str, frozenset[str]]:
     """For each place that is listed the larger ones that it may be put in; a country may be put in none."""
-    above: dict[str, set[str]] = {}
-    for table in (_COUNTRIES, _PARTS, _TOWNS):
-        for entry in re.split(r"[|\n](?=[^:|\n]+:)", table.strip()):
-            whole, _, parts = entry.replace("\n", " ").partition(":")
-            names = {name.strip() for name in whole.split(",")}
-            for name in names:
-                above.setdefault(name, set())
-            for part in parts.split(","):
-                above.setdefault(part.strip(), set()).update(names)
+    above: dict[str, set[str]] = defaultdict(set)
+    for names, parts in _entries(_COUNTRIES, _PARTS, _TOWNS):
+        for part in parts:
+            above[part] |= names
+        for name in names:
+            above[name] |= set()
     for _ in range(2):  # a town of England lies in Britain too
-        above = {name: wholes.union(*(above[whole] - {name} for whole in wholes)) for name, wholes in above.items()}
+        above = {name: wholes.union(*(above[whole] for whole in wholes)) for name, wholes in above.items()}
     return {name: frozenset(wholes - {name}) for name, wholes in above.items()}
 
 
 @cache
 def regions() -> frozenset[str]:
     """The names of countries and of their parts."""
-    return frozenset(whole for wholes in _within().values() for whole in wholes) | {
-        name for name, wholes in _within().items() if not wholes
-    }
+    parts = {part for _, parts in _entries(_PARTS) for part in parts}
+    return frozenset(parts.union(*(names for names, _ in _entries(_COUNTRIES, _PARTS, _TOWNS))))
 
 
 @cache
