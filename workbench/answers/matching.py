@@ -54,7 +54,6 @@ _SHORT_ANSWER = re.compile(
 )
 _COMPARISONS = frozenset("before after more less over under least most between until fewer greater above below than".split())
 _SPACED = re.compile(r"^\W*\d{1,3}(?:, \d{3})+\W*$")  # "1, 200"
-_ERAS = frozenset({"bc"})
 _BOUNDS = _COMPARISONS | frozenset("by till prior past later earlier".split())
 _NEAR = frozenset("near outside beside beyond unlike".split())
 _RELATED = frozenset("suburb suburbs outskirts contemporary friend rival student pupil follower fan imitator imitation".split())
@@ -187,7 +186,7 @@ class _Known(NamedTuple):
             while cast and form not in self.named and DEMONYM.fullmatch(cast[-1].text):  # "the Polish złoty"
                 article = cast.pop().article or article
             while cast and (
-                (form in self.named and cast[-1].text in TITLES) or (cast[-1].text == "mount" and self._asks("mountain"))
+                (form in self.named and cast[-1].text in TITLES) or (cast[-1].text == "mount" and "mountain" in self.kinds)
             ):
                 article = cast.pop().article or article
             cast += [Token(word, form in self.named, article) for word in form]
@@ -195,9 +194,6 @@ class _Known(NamedTuple):
             while i < len(tokens) and tokens[i].text in self.kinds:
                 i += 1
         return cast
-
-    def _asks(self, kind: str) -> bool:
-        return kind in self.kinds
 
     def _found(self, tokens: Sequence[Token], start: int, names: bool) -> tuple[Form | None, int]:
         for form in self.forms:
@@ -406,7 +402,7 @@ def _states_number(tokens: Sequence[Token], forms: Forms, asked: frozenset[str])
         unit_of = {unit(word) for word in form} - wanted - {"degree", "degrees"}  # "5 km" is not "5 miles", but a bare "5" is
         others = any(re.match(r"\d", word) for word in words if word not in {*given, *form, *asked})  # "1920s", "2nd"
         stated = len(_short(tokens)) == 1 or (unit_of <= set(words) and (not unit_of or len(given) == 1))
-        if _ERAS.intersection(words) != _ERAS.intersection(form):
+        if ("bc" in words) != ("bc" in form):
             continue
         if len(set(given)) == len(wanted) == 1 and _same(next(iter(wanted)), given[0]) and stated and not others:
             return True
