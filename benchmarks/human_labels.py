@@ -83,6 +83,7 @@ def by_rules(folder: Path, limit: int | None, seed: int) -> dict[str, Any]:
     return {
         "claims": claims.measure(folder, limit, seed),
         "matching": answers.measure_matching(answers.efficientqa(folder)[:limit], seed),
+        "matching_halves": answers.measure_halves(folder),
         "abstention": answers.measure_abstention(folder, limit),
     }
 

@@ -47,6 +47,20 @@ def test_all_methods_on_one_claim_record(tmp_path: Path) -> None:
     assert len(summary["rewards"]) == 5
 
 
+def test_outcomes_that_rules_decide_are_not_asked_about(tmp_path: Path) -> None:
+    said = ["Paris", "Rome", "It is Paris, France.", "Paris or Rome"]
+    rows = [{"id": str(i), "question": "Where?", "response": text, "answers": ["Paris"]} for i, text in enumerate(said)]
+    with JudgeServer(reply=reply) as server:
+        summary = score_file(options(tmp_path, server, rows, method="truthrl", in_doubt=True))
+        assert server.tasks == {"outcome": 1} and summary["outcomes_judged"] == 25.0
+        with pytest.raises(WorkbenchError, match="outcomes"):
+            score_file(options(tmp_path, server, rows, method="truthrl"))
+        summary = score_file(options(tmp_path, server, rows, method="truthrl", overwrite=True))
+        assert summary["outcomes_judged"] == 100.0
+    with pytest.raises(WorkbenchError, match="--judge-in-doubt"):
+        score_file(Options(tmp_path / "in.jsonl", tmp_path / "f.jsonl", in_doubt=True))
+
+
 def test_claims_that_no_method_looks_at_are_not_asked_about(tmp_path: Path) -> None:
     with JudgeServer(reply=reply) as server:
         score_file(options(tmp_path, server, responses(3), method="rlfh"))

@@ -241,6 +241,21 @@ def test_outcome_asks_only_where_an_answer_was_given() -> None:
     assert sum(row.cost.calls for row in checked) == 2
 
 
+def test_a_judge_in_doubt_is_asked_where_rules_cannot_tell() -> None:
+    judge = Scripted(lambda task, told: {"label": "correct"})
+    texts = [
+        "Paris",
+        "Rome",
+        "I don't know.",
+        "Paris, which was Lutetia, or rather its suburb",
+        "She was born in Paris, France.",
+    ]
+    checked = one(judged_outcome(judge, in_doubt=True), *[(response(text, CITY), Claims()) for text in texts])
+    assert [row.verdicts[0].by for row in checked] == ["rule", "rule", "rule", "scripted", "rule"]
+    assert [row.verdicts[0].label for row in checked] == ["correct", "incorrect", "uncertain", "correct", "correct"]
+    assert [len(batch) for batch in judge.batches] == [1] and [row.cost.calls for row in checked] == [0, 0, 0, 1, 0]
+
+
 def test_a_garbled_outcome_fails() -> None:
     judge = Scripted(lambda task, told: "INCORRECT - a wrong date")
     [checked] = one(judged_outcome(judge), (response("Paris", CITY), Claims()))

@@ -65,16 +65,17 @@ def judge_checks(
     mode: Literal["pipeline", "single_pass"] = "pipeline",
     k: int = 5,
     require_box: bool | None = None,
+    in_doubt: bool = False,
 ) -> Checks:
     r"""A language model as a judge, with `search` for the evidence of questions that bring no passages.
 
     With `mode="single_pass"` claims are read and labelled in one call for each response, without passages. `require_box` takes
     for an answer only what stands in `\boxed{}`; by default where the question's system prompt names that, as those of the
-    benches "small" and "paper" do.
+    benches "small" and "paper" do. With `in_doubt` rules decide outcomes, and the judge those that they doubt.
     """
     verify = {
         "fact": facts(judge, search, k),
-        "outcome": judged_outcome(judge, require_box),
+        "outcome": judged_outcome(judge, require_box, in_doubt=in_doubt),
         "checklist": checklist(judge),
         "claim_checklist": claim_checklist(judge),
         "reasoning": reasoning(judge),

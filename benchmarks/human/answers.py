@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks.human import claims, stats
 from benchmarks.human.verdicts import json_lines
-from workbench.answers import is_abstention, matches
+from workbench.answers import DOUBT, is_abstention, matches, probability
 from workbench.data import load
 
 JUDGEMENTS = {
@@ -23,6 +23,8 @@ JUDGEMENTS = {
     "possibly correct": "poss_correct_predictions",
     "definitely incorrect": "def_incorrect_predictions",
 }
+SAID = Path(__file__).resolve().parents[2] / "tests" / "said" / "answers.txt"
+HALVES = ("tuned on", "kept aside")  # every second line, or question, was kept aside from the making of the rules
 Match = Callable[[str, Sequence[str], str], bool]  # prediction, gold answers, question
 
 
@@ -34,15 +36,73 @@ class Judged:
     said: str  # one of `JUDGEMENTS`
 
 
-def efficientqa(folder: Path) -> list[Judged]:
-    """Predictions of the competition's systems that were no exact match, as people judged them (arXiv 2101.00133)."""
-    rows = json_lines(folder / "nq_open" / "NQ-open.efficientqa.test.1.1.jsonl")
+def efficientqa(folder: Path, half: int | None = None) -> list[Judged]:
+    """Predictions of the competition's systems that were no exact match, as people judged them (arXiv 2101.00133); of every
+    second question, from the first (0) or the second (1) on, or of all."""
+    rows = list(json_lines(folder / "nq_open" / "NQ-open.efficientqa.test.1.1.jsonl"))[half :: 1 if half is None else 2]
     return [
         Judged(row["question"], tuple(row["answer"]), prediction, said)
         for row in rows
         for said, column in JUDGEMENTS.items()
         for prediction in row[column]
     ]
+
+
+@dataclass(frozen=True)
+class Said:
+    """An answer as a chat model may write it, which is right or wrong by our own label."""
+
+    question: str
+    gold: tuple[str, ...]
+    answer: str
+    kind: str
+    right: bool
+
+
+def said(half: int) -> list[Said]:
+    """The lines of `tests/said/answers.txt`: of each part those that the rules were tuned on (0), or those kept aside (1)."""
+    parts = re.split(r"^\[(right|wrong)_(\w+)\]$", SAID.read_text(encoding="utf-8"), flags=re.M)[1:]
+    return [
+        Said(question, tuple(gold.split(" / ")), answer.replace("\\n", "\n"), kind, label == "right")
+        for label, kind, body in zip(parts[::3], parts[1::3], parts[2::3], strict=True)
+        for question, gold, answer in (line.split(" | ") for line in [line for line in body.splitlines() if line][half::2])
+    ]
+
+
+def measure_halves(folder: Path) -> dict[str, Any]:
+    """What the rules accept of either half: of our answers in the styles of chat models, and of EfficientQA's."""
+    return {
+        name: {"chat": _chat(said(half)), "EfficientQA": _judged(efficientqa(folder, half))} for half, name in enumerate(HALVES)
+    }
+
+
+def _chat(rows: Sequence[Said]) -> dict[str, Any]:
+    p = [probability(row.answer, row.gold, row.kind, row.question) for row in rows]
+    right = [row.right for row, one in zip(rows, p, strict=True) if one > DOUBT[1]]
+    return {
+        "recall": stats.wilson(sum(right), sum(row.right for row in rows)),
+        "precision": stats.wilson(sum(right), len(right)),
+        "in doubt": stats.wilson(sum(DOUBT[0] <= one <= DOUBT[1] for one in p), len(p)),
+        "right by p": _by_p(p, [row.right for row in rows]),
+    }
+
+
+def _judged(rows: Sequence[Judged]) -> dict[str, Any]:
+    p = [probability(row.prediction, row.gold, question=row.question) for row in rows]
+    pairs = [(one, row.said) for one, row in zip(p, rows, strict=True)]
+    accepted = {said: [one > DOUBT[1] for one, judged in pairs if judged == said] for said in JUDGEMENTS}
+    definite = [(one, judged == "definitely correct") for one, judged in pairs if judged != "possibly correct"]
+    return {
+        "accepted": {said: stats.wilson(sum(some), len(some)) for said, some in accepted.items()},
+        "in doubt": stats.wilson(sum(DOUBT[0] <= one <= DOUBT[1] for one in p), len(p)),
+        "right by p": _by_p(*zip(*definite, strict=True)),
+    }
+
+
+def _by_p(p: Sequence[float], right: Sequence[bool]) -> dict[str, Any]:
+    """The share that is right of the answers with each value of `p`."""
+    found = {value: [one for each, one in zip(p, right, strict=True) if each == value] for value in sorted(set(p))}
+    return {str(value): stats.wilson(sum(some), len(some)) for value, some in found.items()}
 
 
 def squad(text: str) -> str:

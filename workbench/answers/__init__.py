@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from workbench.answers.abstention import ABSTENTIONS, INVALID, INVALID_QUESTION, is_abstention, is_invalid
 from workbench.answers.hedging import hedge, is_hedged
-from workbench.answers.matching import MAX_WORDS, NO, YES, matches
+from workbench.answers.matching import DOUBT, MAX_WORDS, NO, YES, matches, probability
 from workbench.answers.sections import (
     answer_sections,
     answer_text,
@@ -37,6 +37,7 @@ from workbench.answers.text import normalise
 
 __all__ = [
     "ABSTENTIONS",
+    "DOUBT",
     "INVALID",
     "INVALID_QUESTION",
     "MAX_WORDS",
@@ -52,6 +53,7 @@ __all__ = [
     "is_invalid",
     "matches",
     "normalise",
+    "probability",
     "section_at",
     "sections",
     "sentences",

@@ -18,7 +18,7 @@ _GREETINGS = (
     r"|here(?: is|'s)(?: the| your)? answer|here you go|claro(?: que sí)?|por supuesto|buena pregunta"
     r"|natürlich|gerne|gute frage|bien sûr|bonne question|好的|当然(?:可以)?|这是(?:一)?个好问题|好问题|你好|您好"
 )
-_BEFORE = re.compile(rf"[\s*\"“]*(?:(?:{_GREETINGS})(?:\s*[!,.:\n—–。，！：、][\s*]*|\s+-\s+))+", re.I)
+_BEFORE = re.compile(rf"[\s*\"“¡]*(?:(?:{_GREETINGS})(?:\s*[!,.:\n—–。，！：、][\s*]*|\s+-\s+))+", re.I)
 _NUMBERED = re.compile(r"\s*(?:[-*•]|\(?1[.)])\s+(?!.*(?:^|\s)(?:[-*•]|\(?2[.)])\s)", re.S)  # the only item of a list
 
 _SIGN = re.compile(r"[.!?,:\n—–。，！：、)]")

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import partial
 from itertools import pairwise, zip_longest
+from typing import NamedTuple
 
 from workbench.answers.abstention import commitment, declines, invalid_clauses
+from workbench.answers.asides import DEMONYM, LONGEST, simply
+from workbench.answers.courtesies import plainly
 from workbench.answers.kept import kept
+from workbench.answers.names import KINDS, TITLES, asks_for_person, further_forms, is_unit, name_end, spelt_alike, unit
+from workbench.answers.places import place
 from workbench.answers.rivals import COPULAS, DETERMINERS, HEDGES, JOINERS, MENTION, is_mention, is_number, leaves_rivals
 from workbench.answers.text import CJK, Token, tokenise, words_of
 
@@ -39,6 +45,7 @@ _TRUE, _FALSE = (
     frozenset("false untrue incorrect wrong mistaken nope negative".split()),
 )
 _ASSURANCES = frozenset("sure certain confident doubt hope helps course".split())
+_CORRECTIONS = [["no", word] for word in (",", "wait", "actually", "sorry")]  # "no wait, Lomar" denies what came before
 _TURNS = HEDGES | JOINERS | (COPULAS | {"if"}) - {"be", "been", "being"}  # here a denial ends: "not Lomar, it is Vetra"
 _STATING = _FUNCTION_WORDS.union(_NEGATIONS) - HEDGES - {"then", "also", "so"}
 _PRONOUNS = frozenset("it that this he she they i".split())
@@ -46,6 +53,10 @@ _SHORT_ANSWER = re.compile(
     rf"(?<!what )(?<!who )(?<!where )(?:\b(it|that|this|he|she|they) (?:{'|'.join(COPULAS)})(?: not)?|\bnot)$"
 )
 _COMPARISONS = frozenset("before after more less over under least most between until fewer greater above below than".split())
+_SPACED = re.compile(r"^\W*\d{1,3}(?:, \d{3})+\W*$")  # "1, 200"
+_BOUNDS = _COMPARISONS | frozenset("by till prior past later earlier".split())
+_NEAR = frozenset("near outside beside beyond unlike".split())
+_RELATED = frozenset("suburb suburbs outskirts contemporary friend rival student pupil follower fan imitator imitation".split())
 _LEAD_INS = (
     "so well my final correct answer answers i think believe guess would say it that this he she they is was are were "
     "could might may must be probably maybe perhaps possibly likely in on at by from year called named 是"
@@ -54,8 +65,19 @@ _LEAD_IN = re.compile(rf"(?:(?:{'|'.join(_LEAD_INS.split())}|答 案) )+")
 _SAYS_NOTHING = _FUNCTION_WORDS.union(_LEAD_INS.split(), _ASSURANCES, _NEGATIONS, _REVISIONS, _AND, ",:")
 
 
+SURE, STATED, READ, NAMED, SHARED, APART = 0.99, 0.97, 0.95, 0.3, 0.15, 0.03  # see `probability`
+DOUBT = (0.1, 0.9)  # between these the rules cannot tell
+
+
 def matches(answer: str, gold: Sequence[str], kind: str = "single", question: str = "") -> bool:
-    """Whether a final answer is right, by rules; `gold` holds the accepted forms, or the items of a `kind="list"`.
+    """Whether a final answer is right, by rules: whether `probability` is above `DOUBT`. What is doubtful is not right."""
+    return probability(answer, gold, kind, question) > DOUBT[1]
+
+
+def probability(answer: str, gold: Sequence[str], kind: str = "single", question: str = "") -> float:
+    """How probable it is that people would call a final answer right, as far as rules can tell.
+
+    `gold` holds the accepted forms, or the items of a `kind="list"`.
 
     * any kind: an abstention is never right; "invalid question" is right if that is the gold answer, and only then.
     * `single` (and every kind not named here): equal to a form after `normalise` and without lead-ins ("It is", "in the
@@ -69,28 +91,56 @@ def matches(answer: str, gold: Sequence[str], kind: str = "single", question: st
     * `numeric`: one number, equal to the gold number ("1921 or 1922", "after 1921" are not).
     * `yes_no`: begins with yes or no, and does not say both, be it as "It is false" or "he was not".
     * `list`: every item named, and nothing else: no name beside them that `question` does not give.
+
+    The values are few, and each stands for a finding *(ours; `docs/numbers.md` says how often answers with it are right)*:
+    `SURE` for an answer that is a form, `STATED` for one that states it, `READ` for one that does without its asides or by
+    another name; `NAMED` for one that names a form and is not certain to say so, `SHARED` for one that shares a word of
+    content with a form, `APART` for one that shares none, declines or says the opposite.
     """
-    answer = answer.replace(MENTION, " ")  # a character that no answer has stands for the gold one below
+    answer = plainly(answer.replace(MENTION, " "))  # a character that no answer has stands for the gold one below
     if not gold or declines(answer):
-        return False
+        return APART
     invalid = invalid_clauses(answer)
     if any(found for found, _ in invalid):
         wanted = kind == "false_premise" or any(found for form in gold for found, _ in invalid_clauses(form))
         reasons = [words_of(tokenise(clause)) for found, clause in invalid if not found]
-        return wanted and all(not _NEGATIONS.isdisjoint(words) for words in reasons)  # a denial, not one more answer
+        denies = all(not _NEGATIONS.isdisjoint(words) for words in reasons)  # not one more answer
+        return (SURE if denies else NAMED) if wanted else APART
     forms, given = _asked(question, tuple(gold))
     if kind == "list":
-        return _lists(answer, forms, given)
+        return STATED if _lists(answer, forms, given) else _nearness(tokenise(answer), forms, named=False)
     if kind == "yes_no" and any(" ".join(form) in YES | NO for form in forms):
-        return _says_yes_or_no(answer, {" ".join(form) for form in forms}, given)
-    tokens = tokenise(commitment(answer))
+        return _yes_or_no(answer, {" ".join(form) for form in forms}, given)
+    said = _SPACED.sub(lambda match: match[0].replace(", ", ","), commitment(answer))
+    tokens = tokenise(said)
+    read = partial(_right, forms=forms, given=given, numeric=kind == "numeric")
+    if found := read(tokens):
+        return found
+    known = _known(question, tuple(gold))
+    if len(said.split()) > LONGEST or not known.named_in(place(said)):
+        return _nearness(tokens, forms, named=False)
+    simple = known.recast(tokenise(simply(said, question, known.named_in)))
+    return READ if read(simple) else _nearness(simple, forms, named=True)
+
+
+def _nearness(tokens: Sequence[Token], forms: Forms, named: bool) -> float:
+    """How probable it is that an answer is right that the rules do not find to be right."""
+    said = {token.text for token in tokens}
+    content = {word for form in forms for word in form} - _SAYS_NOTHING
+    if named or any(said.issuperset(form) for form in forms):
+        return NAMED
+    return SHARED if said & content else APART
+
+
+def _right(tokens: Sequence[Token], forms: Forms, given: frozenset[str], numeric: bool) -> float:
+    """`SURE` where the words are a form, `STATED` where they state one; 0 where they do neither."""
     if any(_equal(form, words) for form in forms for words in (words_of(tokens), _short(tokens))):
-        return True
+        return SURE
     if len(words_of(tokens)) > MAX_WORDS:
-        return False
-    if kind == "numeric" and any(_number(word) for form in forms for word in form):
-        return _states_number(tokens, forms, given)
-    return _states(tokens, forms, given)
+        return 0.0
+    if numeric and any(_number(word) for form in forms for word in form):
+        return STATED * _states_number(tokens, forms, given)
+    return STATED * _states(tokens, forms, given)
 
 
 def _short(tokens: Sequence[Token]) -> list[str]:
@@ -105,6 +155,87 @@ def _same(form: str, word: str) -> bool:
 
 def _equal(form: Form, words: list[str]) -> bool:
     return len(form) == len(words) and all(_same(*pair) for pair in zip(form, words, strict=True))
+
+
+class _Known(NamedTuple):
+    """What else names the gold answer, and finds it in an answer."""
+
+    forms: Forms
+    others: tuple[tuple[Form, Form], ...]  # another name, and the form that it stands for; longest first
+    named: frozenset[Form]  # forms that are written with a capital
+    names: tuple[tuple[Form, Form], ...]  # the named ones with and without a title
+    person: bool
+    kinds: frozenset[str]  # what the question says that it asks for, "river" of "the Volga River"
+
+    def named_in(self, text: str) -> bool:
+        tokens = self.recast(tokenise(text))
+        return any(_mention_end(tokens, i, form) for i in range(len(tokens)) for form in self.forms)
+
+    def recast(self, tokens: Sequence[Token]) -> Sequence[Token]:
+        """The tokens with the words of a form in place of what names the same, and of its title and kind."""
+        names = any(token.name for token in tokens)
+        cast: list[Token] = []
+        i = 0
+        while i < len(tokens):
+            form, end = self._found(tokens, i, names)
+            if form is None:
+                cast.append(tokens[i])
+                i += 1
+                continue
+            article = tokens[i].article
+            while cast and form not in self.named and DEMONYM.fullmatch(cast[-1].text):  # "the Polish złoty"
+                article = cast.pop().article or article
+            while cast and (
+                (form in self.named and cast[-1].text in TITLES) or (cast[-1].text == "mount" and "mountain" in self.kinds)
+            ):
+                article = cast.pop().article or article
+            cast += [Token(word, form in self.named, article) for word in form]
+            i = end
+            while i < len(tokens) and tokens[i].text in self.kinds:
+                i += 1
+        return cast
+
+    def _found(self, tokens: Sequence[Token], start: int, names: bool) -> tuple[Form | None, int]:
+        for form in self.forms:
+            if end := _mention_end(tokens, start, form):
+                return form, end
+        for other, form in self.others:
+            end = _mention_end(tokens, start, other)
+            if (
+                end
+                and (len(other) > 1 or tokens[start].name or form not in self.named)
+                and not _other_unit(tokens, end, other, form)
+            ):
+                return form, end
+        words = [token.text for token in tokens[start : start + 8]]
+        for pattern, form in self.names:
+            size = name_end(words, pattern, self.person) or len(pattern) * spelt_alike(pattern, words[: len(pattern)])
+            if size and (not names or all(token.name for token in tokens[start : start + size])):
+                return form, start + size
+        return None, start
+
+
+def _other_unit(tokens: Sequence[Token], end: int, number: Form, form: Form) -> bool:
+    """Whether a unit that is not the gold one's stands behind a number that was found without it."""
+    after = tokens[end].text if end < len(tokens) else ""
+    return len(number) < len(form) and is_unit(after) and unit(after) not in map(unit, form)
+
+
+@kept
+def _known(question: str, gold: tuple[str, ...]) -> _Known:
+    read = [tokenise(form) for form in gold]
+    placed = {tuple(words_of(tokenise(place(form)))): tuple(words_of(tokenise(form))) for form in gold}
+    inner = {
+        tuple(words_of(tokenise(form.split(", ")[0]))): tuple(words_of(tokenise(form))) for form in gold if place(form) != form
+    }
+    named = frozenset(tuple(words_of(tokens)) for tokens in read if any(t.name and not t.text[0].isdigit() for t in tokens))
+    forms, _ = _asked(question, gold)
+    others = {(other, form) for form in forms for other in further_forms(form, question, form in named)}
+    others = (others | {*placed.items(), *inner.items()}) - {(f, f) for f in forms}
+    kinds = KINDS.intersection(words_of(tokenise(question)))
+    longest = tuple(sorted(others, key=lambda pair: (-len(pair[0]), pair)))
+    names = tuple((pattern, form) for pattern, form in (*((f, f) for f in forms), *longest) if form in named)
+    return _Known(forms, longest, named, names, asks_for_person(question), kinds)
 
 
 def _split(tokens: Iterable[Token], *separators: str) -> list[list[Token]]:
@@ -214,8 +345,19 @@ def _sentence_states(sentence: Sequence[Token], given: frozenset[str]) -> bool:
     denied = _denied(texts)
     if _OR.intersection(texts) or places[0] in denied or _REVISIONS.intersection(texts[places[-1] + 1 :]):
         return False
+    if any(_beside(sentence, place, given) for place in places):
+        return False
     # "Lomar, Vetra" and "New York" do not state "Vetra" and "York".
     return _bounded(sentence) and not leaves_rivals(sentence, _SAYS_NOTHING, given)
+
+
+def _beside(sentence: Sequence[Token], place: int, given: frozenset[str]) -> bool:
+    """Whether it is something beside the gold answer that is named: "before 1921", "near Vetra", "a suburb of Vetra"."""
+    before = [token.text for token in sentence[max(0, place - 2) : place]]
+    if is_number(sentence[place]):
+        return not _BOUNDS.isdisjoint(before[-1:])
+    related = before[-1:] == ["of"] and not _RELATED.difference(given).isdisjoint(before)
+    return related or not _NEAR.difference(given).isdisjoint(before[-1:])
 
 
 def _denied(texts: list[str], ends: frozenset[str] = frozenset()) -> set[int]:
@@ -227,7 +369,7 @@ def _denied(texts: list[str], ends: frozenset[str] = frozenset()) -> set[int]:
             denied.add(i)
         if text == "but" and i > begun and scope != "anything":
             scope, begun = ("anything" if texts[i - 1] in ("anything", "everything") else ""), i + 1
-        elif text in _NEGATIONS and texts[i : i + 2] != ["no", ","]:
+        elif text in _NEGATIONS and texts[i : i + 2] not in _CORRECTIONS:
             open_still = texts[i - 1 : i] == ["if"] or texts[i + 1 : i + 2] in (["only"], ["just"], ["merely"], ["necessarily"])
             scope = scope if open_still else scope or "not"
         elif text in ends:
@@ -251,18 +393,28 @@ def _number(word: str) -> bool:
 
 
 def _states_number(tokens: Sequence[Token], forms: Forms, asked: frozenset[str]) -> bool:
-    words = words_of(tokens)
+    words = [unit(word) for word in words_of(tokens)]
     if (_OR | _NEGATIONS | _COMPARISONS).intersection(words):
         return False
     given = [word for word in words if _number(word)]
     for form in forms:
         wanted = {word for word in form if _number(word)}
-        unit = set(form) - wanted  # "5 km" is not "5 miles", but a bare "5" is in the unit that was asked for
+        unit_of = {unit(word) for word in form} - wanted - {"degree", "degrees"}  # "5 km" is not "5 miles", but a bare "5" is
         others = any(re.match(r"\d", word) for word in words if word not in {*given, *form, *asked})  # "1920s", "2nd"
-        stated = len(_short(tokens)) == 1 or (unit <= set(words) and (not unit or len(given) == 1))
+        stated = len(_short(tokens)) == 1 or (unit_of <= set(words) and (not unit_of or len(given) == 1))
+        if ("bc" in words) != ("bc" in form):
+            continue
         if len(set(given)) == len(wanted) == 1 and _same(next(iter(wanted)), given[0]) and stated and not others:
             return True
     return False
+
+
+def _yes_or_no(answer: str, gold: set[str], given: frozenset[str]) -> float:
+    """How probable it is that an answer says the one that is right; in doubt are those that begin with neither, or say both."""
+    if _says_yes_or_no(answer, gold, given):
+        return STATED
+    opposite = {"no" if gold & YES else "yes"}
+    return APART if not (gold & YES and gold & NO) and _says_yes_or_no(answer, opposite, given) else NAMED
 
 
 def _says_yes_or_no(answer: str, gold: set[str], given: frozenset[str]) -> bool:

@@ -29,6 +29,8 @@ _DATES = (  # pattern, and which groups are year, month and day (0: none)
     (re.compile(rf"{_DAY}(?: of)? {_MONTH}", re.I), (0, 2, 1)),
     (re.compile(rf"\b{_MONTH} {_DAY}(?!\w|[-.]\d)", re.I), (0, 1, 2)),
 )
+_ERA = re.compile(r"\b(?:AD|CE) (?=\d)|(?<=\d) (?:AD|CE|(?P<before>BCE))\b")
+_LETTERS = str.maketrans(dict(zip("łŁøØđĐıßæÆœ", "l L o O d D i ss ae Ae oe".split(), strict=True)))
 _UNITS = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
 _SMALL = {word: value for value, word in enumerate(f"{_UNITS} eighteen nineteen".split())}
 _TENS = {word: 10 * i for i, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), start=2)}
@@ -73,7 +75,7 @@ def _fold(text: str) -> str:
     """Compatibility forms joined, Latin, Greek and Cyrillic diacritics dropped (marks of other scripts are letters)."""
     if text.isascii():
         return text
-    text = unicodedata.normalize("NFD", unicodedata.normalize("NFKC", text)).replace("ß", "ss")
+    text = unicodedata.normalize("NFD", unicodedata.normalize("NFKC", text)).translate(_LETTERS)
     return unicodedata.normalize("NFC", re.sub("[\u0300-\u036f]", "", text))
 
 
@@ -84,13 +86,16 @@ def canonical(text: str) -> str:
     while (unwrapped := _WRAPPERS.sub(r"\1", text)) != text:
         text = unwrapped
     text = re.sub("[\u2010\u2011\u2212]|(?<=\\d)\u2013(?=\\d)", "-", re.sub("[‘’ʼ´`]", "'", text))
+    text = re.sub(r"(?<=[^\W\d_]) '(?=(?:t|s|re|ve|ll|d|m)\b)", "'", text)  # "don 't" of tokenised texts
     for pattern, expanded in _CONTRACTIONS if _CONTRACTED.search(text) else ():
         text = pattern.sub(expanded, text)
     text = re.sub(r"%|\bper cent\b", " percent", text.replace("'", ""))
     text = re.sub(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?!,?\d)", lambda match: match[0].replace(",", ""), text)
     # The initials of "U.S." and of "J. K. Rowling" are one word.
     text = re.sub(r"\b(?:[^\W\d_]\.[ \t]*){2,}", lambda match: re.sub(r"[.\s]", "", match[0]) + " ", text)
-    for pattern, groups in _DATES if re.search("[0-9]", text) else ():
+    dated = re.search("[0-9]", text)
+    text = _ERA.sub(lambda match: " BC" if match["before"] else "", text) if dated else text
+    for pattern, groups in _DATES if dated else ():
         text = pattern.sub(lambda match, groups=groups: _date(match, *groups), text)  # type: ignore[misc]
     return text
 

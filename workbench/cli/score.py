@@ -98,6 +98,9 @@ def score(
     method: Method = "all",
     judge: JudgeName = None,
     model: Model = None,
+    in_doubt: Annotated[
+        bool, typer.Option("--judge-in-doubt", help="Rules decide outcomes; the endpoint is asked where they doubt.")
+    ] = False,
     passages: Passages = None,
     store: StoreName = None,
     tokenizer: Tokenizer = None,
@@ -120,7 +123,7 @@ def score(
     options = Options(
         source, out, method=method, judge=judge, model=model, passages=passages, store=store, tokenizer=tokenizer,
         columns=_columns(columns), overrides=overrides or [], max_failed=max_failed, concurrency=concurrency,
-        timeout=timeout, cache=cache, price=_price(price), overwrite=overwrite, api_key_env=api_key_env,
+        timeout=timeout, cache=cache, price=_price(price), overwrite=overwrite, in_doubt=in_doubt, api_key_env=api_key_env,
     )  # fmt: skip
     try:
         with ended_by_signal(), stdout_kept_clean(), bar() as progress:

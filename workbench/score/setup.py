@@ -53,6 +53,7 @@ class Options:
     cache: Path | None = None
     price: tuple[float, float] | None = None  # of a million tokens in and out
     overwrite: bool = False
+    in_doubt: bool = False  # rules decide outcomes, and the endpoint those that they doubt
     api_key_env: str | None = None  # the environment variable that holds the endpoint's key
 
     @property
@@ -86,6 +87,8 @@ def check(options: Options) -> None:
         raise WorkbenchError("--model names a model of an endpoint: name the endpoint with --judge URL, or leave it out")
     if options.api_key_env and not options.remote:
         raise WorkbenchError("--api-key-env names the key of an endpoint: name the endpoint with --judge URL, or leave it out")
+    if options.in_doubt and not options.remote:
+        raise WorkbenchError("--judge-in-doubt asks an endpoint where rules doubt: name one with --judge URL, or leave it out")
     if options.passages and options.store:
         raise WorkbenchError("--passages and --store both say where evidence comes from: choose one")
     if options.passages and not options.passages.is_file():
@@ -197,7 +200,7 @@ def checks_of(options: Options, search: Search | None = None, judge: Judge | Non
     if not options.remote:
         return local_checks(search)
     assert judge is not None
-    return judge_checks(judge, search)
+    return judge_checks(judge, search, in_doubt=options.in_doubt)
 
 
 def endpoint(options: Options, share: int = 1) -> BatchJudge:
@@ -256,6 +259,8 @@ def identity(options: Options, configs: Mapping[str, Any], asked: bool) -> dict[
     if asked:
         judge = "endpoint" if options.remote else options.judge or "local"  # a server may come back at another address
         settings |= {"judge": judge, "model": options.model, "store": options.store}
+        if options.in_doubt:
+            settings["outcomes"] = "in doubt"
         settings["passages"] = _digest(options.passages) if options.passages else None
     return settings
 

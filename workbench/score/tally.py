@@ -40,6 +40,7 @@ class Tally:
     claims: int = 0
     labels: Counter[str] = field(default_factory=Counter)
     outcomes: Counter[str] = field(default_factory=Counter)
+    judged: int = 0  # outcomes that no rule decided
     failures: Counter[str] = field(default_factory=Counter)
     reasons: dict[str, str] = field(default_factory=dict)  # the first message of each kind of failure
     failed_rows: list[dict[str, str]] = field(default_factory=list)  # the first of them, each with its first failure
@@ -63,6 +64,7 @@ class Tally:
             self.unjudged.update(reasons.values())
             if verdict["label"] is not None and verdict["aspect"] in ("fact", "answer"):
                 (self.labels if verdict["aspect"] == "fact" else self.outcomes)[verdict["label"]] += 1
+                self.judged += verdict["aspect"] == "answer" and verdict["by"] != "rule"
         for name in self.methods:
             reward = row["rewards"].get(name, {})
             if (value := reward.get("value")) is not None:
@@ -107,11 +109,16 @@ class Tally:
             "unjudged": dict(self.unjudged),
             "labels": dict(self.labels),
             "outcomes": dict(self.outcomes),
+            "outcomes_judged": _per_hundred(self.judged, self.outcomes.total()),
             "failures": dict(self.failures),
             "reasons": dict(self.reasons),
             "failed_rows": list(self.failed_rows),
             "rewards": rewards,
         }
+
+
+def _per_hundred(count: int, total: int) -> float | None:
+    return round(100 * count / total, 1) if total else None
 
 
 def _by_check(row: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -1,0 +1,193 @@
+"""What stands around the words that answer, and is no other answer.
+
+An answer is simplified before it is compared a second time: "Many think it is Lyon, but the capital is Paris, located on the
+Seine. It is the largest city of France." to "the capital is Paris." What is taken away comes *behind* the name that answers, or
+is what the answer itself denies. A name that comes before it and may be an answer always stays, so that a list of guesses is
+worth no more than its first item; and words that join guesses keep a part where it is, so that it is not worth that either.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from workbench.answers.places import place, regions
+from workbench.answers.rivals import HEDGES, JOINERS
+from workbench.answers.sentences import sentences
+from workbench.answers.text import MONTHS, Token, tokenise, words_of
+
+LONGEST = 200  # words of an answer that is simplified
+
+_HEADING = re.compile(r"\s*(?:#+\s*)?(?:(?:final |short |the )?answer|response|solution)\s*:?\s*\n+", re.I)
+_DENIED = re.compile(  # what others think, up to what the answer says
+    r"(?:(?:many|most|some|a lot of)(?: people)?(?: \w+)? (?:think|believe|assume|say|guess|expect)\b[^.;:?!\n()]{1,80}?,? but "
+    r"|[^.;:,?!\n()]{1,60}\b(?:often|commonly|sometimes|frequently|widely|mistakenly)(?: mistakenly)? (?:thought|believed"
+    r"|assumed|considered|mistaken|said|taken)\b[^.;:?!\n()]{1,80}?,? but |(?:unlike|contrary to) [^.;:,?!\n()]{1,60}, )",
+    re.I,
+)
+_FRAME = re.compile(  # where it was read, in small letters; how sure one is
+    r"(?:(?i:as of|according to|based on|given|from) [^.;:,?!\nA-ZÀ-Þ()]{1,80}, "
+    r"|I(?:'m| am)(?: (?:very|fairly|quite|pretty|reasonably|absolutely|\d+%))? (?:confident|sure|certain|positive)"
+    r"(?: that)? (?:it's )?)"
+)
+_BRACKETS = re.compile(r"\s*[(（]([^()（）]{1,60})[)）]")
+_LOOSE = r"[\d\s–—,./-]*"
+_YEARS = re.compile(
+    rf"(?:born |b\. |c\. |from |in |released in |published in )?{_LOOSE}(?:[A-Z][a-z]+ )?{_LOOSE}\d{_LOOSE}(?:BCE?|CE|AD)?"
+)
+_SOURCE = re.compile(r"from (?:the )?(?:Latin|Greek|Old English|French|German|Arabic|Italian|Spanish)\b[^,;:/|]*")
+_REVISED = (JOINERS | HEDGES) - {"known", "named", "called"} | frozenset(
+    "or nor not but however actually either formerly previously originally another others while than if guess answer".split()
+)
+_LETTERS = re.compile(r"[^\W\d_]+")
+_TROUBLE = re.compile(
+    r"[/|;:?=~]|\b(?:or|nor|not|no|but|however|actually|rather|instead|formerly|previously|originally|also|another|others?|some|said"
+    r"|maybe|perhaps|possibly|probably|likely|might|may|could|alternatively|aka|alias|known|called|named|now|today|unless"
+    r"|followed|preceded|succeeded|replaced|either|while|whereas|than|versus|vs|if|second|guess|option|answer|sometimes|ou|oder"
+    r"|o|y|e|und|et|forse)\b",
+    re.I,
+)
+_TAIL = re.compile(  # a participle that tells more of what has been said
+    r",\s+(?:(?:which|who) (?:is|was) )?(?:(?:located|situated|based|found|published|released|written|directed|produced|founded"
+    r"|established|opened|built|completed|constructed|designed|composed|recorded|painted|created|invented|discovered|ruling"
+    r"|serving|reigning|becoming|born) (?:in|on|at|by|from|during|between|to|as|the|a|an|around|near)\b"
+    r"|(?:beating|defeating|earning|featuring|starring|(?:thanks|due) to(?= [a-z])|because of(?= [a-z])|with(?= [a-z0-9])"
+    r"|from the (?:Latin|Greek|Arabic|Old English|French|Italian))\b)(?:[^\n.!?,;]|[.,](?=\d))*"
+)
+_SMALL = r"(?:[^\W\dA-ZÀ-Þ_][\w'’-]*|\d+)"
+_WHOSE = re.compile(rf",\s+(?:which|who|whose|where)\s+{_SMALL}(?:\s+{_SMALL}){{2,}}(?=[.!?\s]*$)")
+_PLACED = re.compile(
+    r"(?<=[\w\"*”’]) (?:in|at|on|during|for) (?:the |his |her |its |their )?(?:[a-z]+ ){0,2}"
+    r"[A-ZÀ-Þ][\w'’.-]*(?: (?:(?:of|the|de|da|del) )*[A-ZÀ-Þ][\w'’.-]*)*(?=[.!?\s]*$)"
+)
+_BECAUSE = re.compile(r",? because (?:it|he|she|they|the|of|its|his|her|their)\b[^\n.!?A-ZÀ-Þ]*(?=[.!?\s]*$)")
+_WHERE = re.compile(
+    r"\bwhere\b|\b(?:what|which) (?:city|town|country|state|place|region|county|village|continent|part|location|province)\b"
+    r"|\bbirthplace\b"
+)
+_SUBJECTS = frozenset("it he she they this its his her their".split())
+_BEFORE_NAMES = frozenset("in on of at for to near during since until the his her its their".split())
+_JOINED = re.compile(r"[,;:/]|\b(?:and|or|und|et|y|e|o)\b", re.I)
+DEMONYM = re.compile(
+    r"[a-z]+(?:ish|ese|ian|ean|ican|can)|german|french|dutch|greek|swiss|scots|scottish|welsh|czech|thai|iraqi|israeli|american"
+)
+_KNOWN = re.compile(r" known(?: to (?:man|science|us))?(?=[.!\s]*$)")
+_ACRONYM = re.compile(r"((?:[A-ZÀ-Þ][\w’'-]*(?: (?:and|of|the|for|to|in|on))* ){1,8})\(([A-Z]{2,7})\)")
+_CALLED = re.compile(r" (is|are|was|were) (?:also |commonly |often |simply )?(?:known as|called|referred to as|named) ")
+
+
+def simply(answer: str, question: str, mentions: Callable[[str], bool]) -> str:
+    """The answer without its asides; `mentions` says whether a text names the gold answer."""
+    if len(answer.split()) > LONGEST:
+        return answer
+    text = re.sub(r"\*+|(?<!\w)_|_(?!\w)", "", _HEADING.sub("", answer, count=1)).strip()
+    for lead in (_DENIED, _FRAME):
+        if (match := lead.match(text)) and not _says_or(match[0]):
+            text = text[match.end() :]
+    text = _ACRONYM.sub(lambda match: _either(match, mentions), text)
+    text = place(_BRACKETS.sub(lambda match: "" if _is_aside(match, text, question) else match[0], text))
+    text = _CALLED.sub(lambda match: _plain_is(match, question), text)
+    spans = sentences(text)
+    first = next((i for i, (start, end) in enumerate(spans) if mentions(text[start:end])), None)
+    if first is None:
+        return text
+    kept = [
+        _cut(text[start:end], question, mentions) if i == first else text[start:end] for i, (start, end) in enumerate(spans)
+    ]
+    known = _known(kept[: first + 1], question)
+    kept = [said for i, said in enumerate(kept) if i <= first or not _elaborates(said, known, question)]
+    return "\n".join(kept)
+
+
+def _either(match: re.Match[str], mentions: Callable[[str], bool]) -> str:
+    """Of a name and its acronym in brackets the one that is the gold answer."""
+    initials = "".join(word[0] for word in match[1].split() if word[0].isupper())
+    if match[2] not in initials or (len(match[2]) < 3 and not initials.endswith(match[2])):
+        return match[0]
+    return match[2] if mentions(match[2]) and not mentions(match[1]) else match[1].strip()
+
+
+def _says_or(text: str) -> bool:
+    return bool(re.search(r"\b(?:or|maybe|perhaps)\b", text, re.I))
+
+
+def _is_aside(match: re.Match[str], text: str, question: str) -> bool:
+    """Whether brackets hold years, a source, or short letters of what stands before them."""
+    inner, before = match[1].strip(), text[: match.start()]
+    if _SOURCE.fullmatch(inner) and not _TROUBLE.search(inner):
+        return True
+    if _YEARS.fullmatch(inner):
+        return not re.search(r"\d\W*$", before) and not re.search(r"\b(?:when|year|date|how)\b", question, re.I)
+    letters = "".join(_LETTERS.findall(inner)).lower()
+    name = re.findall(r"[^\W\d_]+", before)[-6:]
+    initials = "".join(word[0] for word in name if word[0].isupper()).lower()
+    if re.fullmatch("[A-Z]{3}", inner) and re.search(r"\bcurrency\b", question, re.I):
+        return True
+    if " " in inner or not 0 < len(letters) <= 6:
+        return False
+    return (len(letters) > 1 and initials.endswith(letters)) or (len(letters) <= 2 and bool(name) and _shortens(letters, name))
+
+
+def _shortens(letters: str, name: Sequence[str]) -> bool:
+    """Whether a chemical symbol may be short for a name: "CO" for "carbon dioxide", "He" for "helium"."""
+    last = " ".join(name[-2:]).lower(), name[-1].lower()
+    return any(word[0] == letters[0] and all(letter in word for letter in letters) for word in last)
+
+
+def _cut(sentence: str, question: str, mentions: Callable[[str], bool]) -> str:
+    """The sentence that answers without what hangs on its end, as long as that names the answer nowhere."""
+    sentence = _KNOWN.sub("", sentence)
+    for tail in (_WHOSE, _TAIL, _BECAUSE, *[_PLACED] * (3 * bool(question))):
+        match = tail.search(sentence)
+        if match and tail is _PLACED and not _leads(sentence[: match.start()], question, mentions):
+            continue
+        if match and mentions(sentence[: match.start()]) and not (mentions(match[0]) or _TROUBLE.search(match[0])):
+            sentence = sentence[: match.start()] + sentence[match.end() :]
+    return sentence
+
+
+def _plain_is(match: re.Match[str], question: str) -> str:
+    """ "The mitochondrion is the powerhouse" for "… is known as the powerhouse", where the question gives one side."""
+    given = set(words_of(tokenise(question))) | {"it", "this", "that", "these", "they", "he", "she", "commonly"}
+    sides = match.string[: match.start()], match.string[match.end() :]
+    return f" {match[1]} " if any(given.issuperset(words_of(tokenise(side))) for side in sides) else match[0]
+
+
+def _leads(sentence: str, question: str, mentions: Callable[[str], bool]) -> bool:
+    """Whether a sentence names nothing that the question does not but the gold answer, and joins nothing to it."""
+    given = set(words_of(tokenise(question)))
+    words = sentence.split()
+    if _WHERE.search(question.lower()) and not (
+        mentions(words[0]) and given.issuperset(words_of(tokenise(" ".join(words[1:2]))))
+    ):
+        return False
+    own = [word for word in words if word[:1].isupper() and not given.issuperset(words_of(tokenise(word)))]
+    first = own and (words[0] in own) and not mentions(words[0])
+    return not _JOINED.search(sentence) and (len(own) <= 1 + bool(first) or mentions(" ".join(own[bool(first) :])))
+
+
+def _known(said: Sequence[str], question: str) -> set[str]:
+    """The words that a later sentence may use freely: those of the question and of what came before, months and regions."""
+    where = _WHERE.search(question.lower())
+    places = set() if where else {word for name in regions() for word in words_of(tokenise(name))}
+    return {word for text in (question, *said) for word in words_of(tokenise(text))} | places | set(MONTHS)
+
+
+def _elaborates(sentence: str, known: set[str], question: str) -> bool:
+    """Whether a later sentence tells more of the answer that was given ("He was a German physicist."): it begins with a
+    pronoun, and its names are known, or a preposition or an article makes them none that answers."""
+    tokens = tokenise(sentence)
+    texts = [token.text for token in tokens]
+    if not question or len(texts) < 3 or texts[0] not in _SUBJECTS or _REVISED.intersection(texts):
+        return False
+    where = bool(_WHERE.search(question.lower()))
+    return all(_is_free(tokens, i, known, where) for i, token in enumerate(tokens) if i and token.name)
+
+
+def _is_free(tokens: Sequence[Token], i: int, known: set[str], where: bool) -> bool:
+    token, before = tokens[i], tokens[i - 1]
+    if token.text in known or DEMONYM.fullmatch(token.text) or token.text[:1].isdigit():
+        return True
+    if before.name and i > 1:  # a further word of a name
+        return _is_free(tokens, i - 1, known, where)
+    return not where and (token.article or before.text in _BEFORE_NAMES)
