@@ -1,5 +1,5 @@
-"""KLCF's data, made once and offline (arXiv 2509.23765, section 2.2): samples of the base model → claims → verdicts → a checklist
-for each question, and claims to learn truth from.
+"""KLCF's data, made once and offline (arXiv 2509.23765, section 2.2): samples of the base model → claims → verdicts → a
+checklist for each question, and claims to learn truth from.
 
 samples/          what the base wrote, claim by claim with verdicts, kept as it comes; a killed preparation goes on with it
 checklists.jsonl  {question_id, items}
@@ -26,7 +26,7 @@ from workbench.runs.folder import policy_hash, read_json
 from workbench.train.checklists import LABELS, Fact, Found, Labelled, checklists, facts_of, truth_rows
 from workbench.train.collect import SAMPLES, collect
 from workbench.train.stage import order
-from workbench.types import Cost, Feedback, Question, WorkbenchError
+from workbench.types import Cost, Feedback, Grade, Question, WorkbenchError
 
 CHECKLISTS, TRUTH, CARD = "checklists.jsonl", "truth.jsonl", "card.json"
 CHUNK = 16  # questions that are sampled, judged and written at a time
@@ -35,10 +35,10 @@ SHOTS = (
     "Questions and their answers, full of facts and without any opinion.\n\n"
     "Question: What is the Moon?\nAnswer: The Moon is the only natural satellite of the Earth. It orbits the Earth at a mean "
     "distance of about 384,400 kilometres. One orbit takes about 27.3 days. The first people landed on it in 1969.\n\n"
-    "Question: Tell me about Marie Curie.\nAnswer: Marie Curie was a physicist and chemist. She was born in Warsaw in 1867. She "
-    "discovered polonium and radium. She won the Nobel Prize in Physics in 1903 and that in Chemistry in 1911.\n\n"
-    "Question: How is paper made?\nAnswer: Most paper is made from wood. The wood is turned into a pulp of fibres in water. The "
-    "pulp is spread on a screen, where the water drains off. The sheet is then pressed and dried.\n\n"
+    "Question: Tell me about Marie Curie.\nAnswer: Marie Curie was a physicist and chemist. She was born in Warsaw in 1867. "
+    "She discovered polonium and radium. She won the Nobel Prize in Physics in 1903 and that in Chemistry in 1911.\n\n"
+    "Question: How is paper made?\nAnswer: Most paper is made from wood. The wood is turned into a pulp of fibres in water. "
+    "The pulp is spread on a screen, where the water drains off. The sheet is then pressed and dried.\n\n"
     "Answer the next question in the same way."
 )
 
@@ -47,7 +47,7 @@ SHOTS = (
 class Prepare:
     """What is sampled of the base model, and what is made of its claims."""
 
-    folder: str | None = setting(None, "what `workbench klcf prepare` has left there is used; none: the run prepares its own")
+    folder: str | None = setting(None, "one that `workbench klcf prepare` has filled; none: the run prepares its own")
     told: str = setting(SHOTS, "what the base is told before each question: answers to others, as it follows no instructions")
     questions: int | None = setting(None, "training questions that it answers; none: all")
     samples: int = setting(8, "sampled responses a question")  # (ours); the paper does not say
@@ -89,6 +89,15 @@ def check(config: Prepare) -> None:
     check_numbers(config, least, positive=("temperature", "top_p"), shares=("top_p", "max_failed"))
 
 
+def check_checks(checks: Checks) -> Grade:
+    """Claims of what is said to the reader, with their facts, of these checks.
+
+    Raises:
+        WorkbenchError: they cannot tell facts.
+    """
+    return assemble(checks, ["fact"], {}, SAID)
+
+
 def prepare(
     config: Prepare, source: Source, questions: Sequence[Question], checks: Checks, out: Path, *, seed: int
 ) -> dict[str, Any]:
@@ -99,17 +108,13 @@ def prepare(
         TooManyFailures: the judge failed too often; the same call goes on.
     """
     check(config)
-    grade = assemble(checks, ["fact"], {}, SAID)
+    grade = check_checks(checks)
     if (done := read_json(out / CARD)) is not None:
         return done
     asked = [questions[number] for number in sorted(order(len(questions), config.questions or len(questions), seed))]
     told = [replace(question, system=config.told) for question in asked]
-    how = Sampling(
-        config.max_new_tokens, samples=config.samples, temperature=config.temperature, top_p=config.top_p, seed=seed
-    )
-    samples = collect(
-        source.base, told, grade, out / SAMPLES, how, method=None, chunk=CHUNK, max_failed=config.max_failed
-    )  # fmt: skip
+    how = Sampling(config.max_new_tokens, samples=config.samples, temperature=config.temperature, top_p=config.top_p, seed=seed)
+    samples = collect(source.base, told, grade, out / SAMPLES, how, method=None, chunk=CHUNK, max_failed=config.max_failed)
     found, claims = _mined(asked, samples)
     lists, listed = checklists(found, checks.verify.get("claim_checklist"), config.items, config.important)
     compared = listed.pop("compared", 0)
@@ -226,12 +231,16 @@ def _asked(row: Mapping[str, Any], questions: Mapping[str, Question], folder: Pa
 def _items(row: Mapping[str, Any], folder: Path) -> tuple[str, ...]:
     items = row.get("items")
     if not isinstance(items, list) or not items or not all(isinstance(item, str) and item.strip() for item in items):
-        raise WorkbenchError(f"the checklist of question '{row['question_id']}' in '{folder}' has no items, or one that is no text")
+        raise WorkbenchError(
+            f"the checklist of question '{row['question_id']}' in '{folder}' has no items, or one that is no text"
+        )
     return tuple(items)
 
 
 def _labelled(row: Mapping[str, Any], question: Question, folder: Path) -> Labelled:
     claim, label = row.get("claim"), row.get("label")
     if not isinstance(claim, str) or not claim.strip() or label not in LABELS:
-        raise WorkbenchError(f"a claim of question '{question.id}' in '{folder}' is empty, or its label none of {LABELS}: mend it")
+        raise WorkbenchError(
+            f"a claim of question '{question.id}' in '{folder}' is empty, or its label none of {LABELS}: mend it"
+        )
     return Labelled(question, claim, label)
