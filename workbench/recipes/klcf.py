@@ -10,8 +10,8 @@ with a truthfulness model that is tuned from that base. GRPO on FActScore, a bas
 
 Our deviations: in scoring, where there is no truthfulness model, the "fact" verdicts stand in for it, and the reward says so;
 the general reward is off by default, since no preference model is part of this package, and training cannot pay it; formulas
-that the text does not state are defined in `workbench.reward.klcf`. The judge at hand extracts claims and reads checklists, in the
-place of two fine-tuned models; one fact in other words is found by the same reading of checklists. Adapters are trained
+that the text does not state are defined in `workbench.reward.klcf`. The judge at hand extracts claims and reads checklists, in
+the place of two fine-tuned models; one fact in other words is found by the same reading of checklists. Adapters are trained
 instead of all parameters, and the truthfulness model has a scalar head instead of the probability of a word.
 """
 
@@ -162,8 +162,8 @@ PARTS = {
         "claims without a truthfulness model's score: their fact verdict's P(true) is used",
     ),
 }
-# *(ours)*, for 1M parameters on two CPU cores, and not tuned yet. The tiny policy writes no tags; its base writes biographies when
-# it is asked for them, so that it is told nothing. Its long answers have 40 to 70 tokens.
+# *(ours)*, for 1M parameters on two CPU cores, and not tuned yet. The tiny policy writes no tags; its base writes biographies
+# where it is asked for them and told nothing. Its long answers have 40 to 70 tokens.
 ADAPTER: dict[str, Any] = {"lora_r": 16, "lora_alpha": 32}
 LONGEST = 96
 TINY = scaled(

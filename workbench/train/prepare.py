@@ -115,6 +115,20 @@ def prepare(
     told = [replace(question, system=config.told) for question in asked]
     how = Sampling(config.max_new_tokens, samples=config.samples, temperature=config.temperature, top_p=config.top_p, seed=seed)
     samples = collect(source.base, told, grade, out / SAMPLES, how, method=None, chunk=CHUNK, max_failed=config.max_failed)
+    return made(config, source, asked, samples, checks, out, seed=seed)
+
+
+def made(
+    config: Prepare,
+    source: Source,
+    asked: Sequence[Question],
+    samples: Sequence[Feedback],
+    checks: Checks,
+    out: Path,
+    *,
+    seed: int,
+) -> dict[str, Any]:
+    """Write what graded samples to the questions `asked` come to into the folder `out`, and return the card."""
     found, claims = _mined(asked, samples)
     lists, listed = checklists(found, checks.verify.get("claim_checklist"), config.items, config.important)
     compared = listed.pop("compared", 0)
