@@ -19,7 +19,7 @@ from workbench.failures import TooManyFailures
 from workbench.jsonl import iter_rows, write_json
 from workbench.llm_judge import LLMJudge
 from workbench.recipes import TRAINED, trained
-from workbench.recipes.method import Method, Prompts, check_prompts
+from workbench.recipes.method import Method, Prompts, check_evidence, check_prompts
 from workbench.runs.checkpoints import metrics_rows
 from workbench.runs.folder import finished, lock, open_run, policy_hash, read_json, versions
 from workbench.threads import DEFAULT_THREADS, use_threads
@@ -159,11 +159,7 @@ def stages_of(method: Method, config: Any, bench: Bench, seed: int) -> Sequence[
         raise WorkbenchError(f"the seed is {seed}: it must lie between 0 and {2**32 - 1}")
     bench = begun(method, config, bench)
     check_prompts(config.prompts, bench)
-    if bench.llm_judge and "fact" in method.checks(config) and "fact" not in bench.checks.verify:
-        raise WorkbenchError(
-            f'{method.name} has claims verified against passages, and there are none: give the questions "passages", or name '
-            "an index with --store NAME"
-        )
+    check_evidence(method, config, bench)
     return method.stages(config, bench)
 
 

@@ -20,7 +20,7 @@ from workbench.jsonl import write_json
 from workbench.llm_judge import LLMJudge
 from workbench.recipes.klcf import METHOD
 from workbench.recipes.klcf_stages import source_of
-from workbench.recipes.method import training_questions
+from workbench.recipes.method import check_evidence, training_questions
 from workbench.runs.folder import finished, lock, open_run, versions
 from workbench.threads import DEFAULT_THREADS, use_threads
 from workbench.train.prepare import check, check_checks, prepare
@@ -59,6 +59,7 @@ def prepare_klcf(
     chosen = chosen.starting_from(policy).judged_by(judge).kept_in(out)
     config = METHOD.configure(chosen.name, overrides)
     check(config.prepare)
+    check_evidence(METHOD, config, chosen)
     check_checks(chosen.checks)
     source, asked = source_of(chosen, policy or config.base), training_questions(config.prompts, chosen, answered=False)
     judged = {"judge": chosen.llm_judge.identity()} if chosen.llm_judge else {}

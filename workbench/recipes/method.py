@@ -148,6 +148,15 @@ def check_prompts(prompts: Prompts, bench: Bench) -> None:
         )
 
 
+def check_evidence(method: Method, config: Any, bench: Bench) -> None:
+    """Raise a WorkbenchError where a language model is to tell facts and has nothing to tell them by."""
+    if bench.llm_judge and "fact" in method.checks(config) and "fact" not in bench.checks.verify:
+        raise WorkbenchError(
+            f'{method.name} has claims verified against passages, and there are none: give the questions "passages", or name '
+            "an index with --store NAME"
+        )
+
+
 def scaled(config: Any, **changes: Any) -> Any:
     """`config` with other values: of its fields, and of its parts where the value is a mapping."""
     inner = parts(config)
