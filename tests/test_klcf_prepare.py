@@ -237,6 +237,15 @@ def test_settings_that_cannot_work_are_refused(config: Prepare, message: str) ->
         check(config)
 
 
+def test_a_folder_keeps_the_preparation_that_it_was_begun_with(tmp_path: Path) -> None:
+    folder, config = finished(tmp_path), Prepare()
+    again = prepare(config, SOURCE, LIVES[:1], bench("tiny").checks, folder, seed=1)  # nothing is sampled: there is no base
+    assert again == json.loads((folder / CARD).read_text()) and again["failed"] == 0
+    for other, seed in ((config, 2), (replace(config, items=5), 1)):
+        with pytest.raises(WorkbenchError, match="holds another preparation"):
+            prepare(other, SOURCE, LIVES[:1], bench("tiny").checks, folder, seed=seed)
+
+
 def test_a_judge_that_cannot_tell_facts_is_named_before_any_work(tmp_path: Path) -> None:
     with pytest.raises(WorkbenchError, match="no check fact"):
         prepare(Prepare(), SOURCE, LIVES[:1], rule_checks(), tmp_path / "new", seed=1)

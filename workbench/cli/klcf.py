@@ -77,7 +77,7 @@ def klcf_prepare(
             out, bench, policy=policy, seed=seed, overrides=settings, threads=threads, questions=questions, judge=asked
         )
     show(result, as_json, _print)
-    return exit_code({"status": result["status"]})
+    return exit_code(result)
 
 
 def _print(result: Mapping[str, Any]) -> None:

@@ -22,13 +22,15 @@ from workbench.failures import TooManyFailures, too_many
 from workbench.generate import Sampling
 from workbench.grade import SAID, assemble
 from workbench.jsonl import encode, iter_rows, replace_rows, write_json
-from workbench.runs.folder import policy_hash, read_json
+from workbench.runs.folder import differences, policy_hash, read_json
 from workbench.train.checklists import LABELS, Fact, Found, Labelled, checklists, facts_of, truth_rows
 from workbench.train.collect import SAMPLES, collect
 from workbench.train.stage import order
 from workbench.types import Cost, Feedback, Grade, Question, WorkbenchError
 
 CHECKLISTS, TRUTH, CARD = "checklists.jsonl", "truth.jsonl", "card.json"
+CLAIMED = ("support", "refute", "not_enough_info", "other_subject", "unverified", "empty", "conflicting")
+LISTED = ("supported", "hedged", "unimportant", "same_fact", "contradicting", "unjudged", "beyond", "items")
 CHUNK = 16  # questions that are sampled, judged and written at a time
 # The base follows no instructions: it is shown what an answer looks like. Ours; the paper does not print its ten.
 SHOTS = (
@@ -110,6 +112,9 @@ def prepare(
     check(config)
     grade = check_checks(checks)
     if (done := read_json(out / CARD)) is not None:
+        wanted = _of(config, source, seed)
+        if other := differences({name: done.get(name) for name in wanted}, wanted):
+            raise WorkbenchError(f"'{out}' holds another preparation ({'; '.join(other)}): choose another folder")
         return done
     asked = [questions[number] for number in sorted(order(len(questions), config.questions or len(questions), seed))]
     told = [replace(question, system=config.told) for question in asked]
@@ -130,23 +135,35 @@ def made(
 ) -> dict[str, Any]:
     """Write what graded samples to the questions `asked` come to into the folder `out`, and return the card."""
     found, claims = _mined(asked, samples)
-    lists, listed = checklists(found, checks.verify.get("claim_checklist"), config.items, config.important)
-    compared = listed.pop("compared", 0)
-    if too_many(listed["unjudged"], listed["unjudged"] + compared + listed["same_fact"], config.max_failed):
-        raise TooManyFailures(
-            f"{listed['unjudged']} facts could not be compared with those of their checklists: mend the judge and run the same "
-            "command again, or raise max_failed"
-        )
+    lists, listed = _lists(config, found, checks)
     rows, truth = truth_rows(found, config.copies, seed)
     _write(out / CHECKLISTS, [{"question_id": name, "items": [fact.text for fact in facts]} for name, facts in lists.items()])
     _write(out / TRUTH, [{"question_id": row.question.id, "claim": row.claim, "label": row.label} for row in rows])
     card = {
-        **source.identity(), "seed": seed, "config": asdict(config), "questions": len(asked), "samples": _samples(samples),
-        "claims": dict(sorted(claims.items())), "checklists": _listed(lists, listed, len(asked)), "truth": truth,
-        "known": known(source.shown, asked, lists), "cost": _cost(samples),
+        **_of(config, source, seed), "questions": len(asked),
+        "failed": sum(sample.error is not None for sample in samples) + claims["unverified"] + listed["unjudged"],
+        "samples": _samples(samples), "claims": {name: claims[name] for name in CLAIMED},
+        "checklists": _listed(lists, listed, len(asked)), "truth": truth, "known": known(source.shown, asked, lists),
+        "cost": _cost(samples),
     }  # fmt: skip
     write_json(out / CARD, card)
     return card
+
+
+def _lists(config: Prepare, found: Found, checks: Checks) -> tuple[dict[str, list[Fact]], Counter[str]]:
+    lists, counts = checklists(found, checks.verify.get("claim_checklist"), config.items, config.important)
+    asked = counts["unjudged"] + counts["compared"] + counts["same_fact"] + counts["contradicting"]
+    if too_many(counts["unjudged"], asked, config.max_failed):
+        raise TooManyFailures(
+            f"{counts['unjudged']} facts could not be compared with those of their checklists: mend the judge and run the same "
+            "command again, or raise max_failed"
+        )
+    return lists, counts
+
+
+def _of(config: Prepare, source: Source, seed: int) -> dict[str, Any]:
+    """What a preparation is of: equal ones end alike."""
+    return {**source.identity(), "seed": seed, "config": asdict(config)}
 
 
 def _mined(asked: Sequence[Question], samples: Sequence[Feedback]) -> tuple[Found, Counter[str]]:
@@ -183,7 +200,7 @@ def _listed(lists: Mapping[str, Sequence[Fact]], counts: Mapping[str, int], aske
     return {
         "questions": len(lists), "without": asked - len(lists),
         "supported_each": counts["supported"] / asked, "items_each": counts["items"] / len(lists) if lists else None,
-        **dict(sorted(counts.items())),
+        **{name: counts[name] for name in LISTED},
     }  # fmt: skip
 
 
