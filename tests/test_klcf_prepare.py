@@ -145,6 +145,7 @@ def test_the_card_counts_every_stage_and_knows_what_was_guessed(tmp_path: Path) 
     facts = sum(bool(WORLD.exposures.get(fact.id)) for fact in WORLD.by[shown.title].values())
     assert card["known"] == pytest.approx({"precision": 2 / 3, "recall": 2 / facts, "items": 3, "shown": facts})
     assert known(lambda question: None, [shown], {}) is None
+    assert known(WORLD.shown, [shown], {shown.id: [Fact("from a passage", "correct")]}) is None
     lists = list(iter_rows(tmp_path / CHECKLISTS))
     assert [one["question_id"] for one in lists] == [shown.id, guessed.id]
     assert json.loads((tmp_path / CARD).read_text()) == json.loads(json.dumps(card))

@@ -108,8 +108,7 @@ def stages_for(config: Any, bench: Bench, method: Method) -> Sequence[Stage]:
     """The stages of a config that has been checked.
 
     Raises:
-        WorkbenchError: settings that cannot work, no questions, a judge that cannot tell facts, a folder that was prepared for
-            something else.
+        WorkbenchError: settings that cannot work, no questions, a judge that cannot tell facts.
     """
     preparing.check(config.prepare)
     reward_model.check(config.truth_model)
@@ -122,11 +121,16 @@ def stages_for(config: Any, bench: Bench, method: Method) -> Sequence[Stage]:
     course = Course(config, bench, training_questions(config.prompts, bench, answered=False), method)
     preparing.check_checks(bench.checks)  # a judge that cannot tell what is needed is named now
     method.grader(replace(config, judged_by="fact"), bench.checks)
-    if config.prepare.folder:
-        read_prepared(Path(config.prepare.folder), course.source, course.questions)
-    first = Stage(PREPARE, lambda job: _prepare(course, job), plain=True)
+    first = Stage(PREPARE, lambda job: _prepare(course, job), plain=True, check=lambda policy: _is_there(course))
     model = Stage(TRUTH_MODEL, lambda job: _truth_model(course, job), plain=True)
     return [first, *([model] if course.models else []), _last(course)]
+
+
+def _is_there(course: Course) -> None:
+    """Raise a WorkbenchError where there is no such base, or what is said to be prepared is not, or not for this run."""
+    source, folder = course.source, course.config.prepare.folder
+    if folder:
+        read_prepared(Path(folder), source, course.questions)
 
 
 def _prepare(course: Course, job: Job) -> Status:

@@ -208,7 +208,8 @@ def known(
     shown: Callable[[Question], int | None], asked: Sequence[Question], lists: Mapping[str, Sequence[Fact]]
 ) -> dict[str, Any] | None:
     """The checklists against what the base was provably shown: of their facts the share that its documents state, and of the
-    facts that the questions rest on and documents state, the share that is on one. None where nobody has counted.
+    facts that the questions rest on and documents state, the share that is on one. None where nobody has counted, or where the
+    claims were held against passages and not against facts.
 
     A fact that no document states was guessed, and happens to be true.
     """
@@ -219,6 +220,8 @@ def known(
     if all(shown(question) is None for question in asked):
         return None
     listed = [fact_id for facts in lists.values() for fact in facts for fact_id in fact.ids]
+    if lists and not listed:
+        return None
     on_list = {question: {i for fact in facts for i in fact.ids} for question, facts in lists.items()}
     wanted = [(question.id, fact) for question in asked for fact in question.meta.get("fact_ids", ()) if told(fact)]
     hits = sum(fact in on_list.get(question, ()) for question, fact in wanted)
