@@ -72,14 +72,15 @@ def asked_of(
     tiny = bench("tiny")
     found: dict[str, dict[str, list[list[Answered]]]] = {START: {}}
     [system] = {run.config.prompts.system for run in runs}  # or the start would be no start of theirs
-    start = root / "start" / str(policy_hash(tiny.path("sft")))
+    [begun] = {run.identity["policy"] for run in runs}
+    start = root / "start" / str(policy_hash(tiny.path(begun)))
     for name, asked in sets.items():
         if asked["split"] != "test" and split != "test":
             continue  # it is held out as well
         arms = asked.get("arms")
         asked = {key: value for key, value in asked.items() if key != "arms"}
         asked["split"] = asked["split"] if split == "test" else split
-        found[START][name] = [answers(tiny, "sft", asked, system, start)]
+        found[START][name] = [answers(tiny, begun, asked, system, start)]
         for arm, policy, folder in policies(runs, stages):
             if arms is None or arm in arms:
                 found.setdefault(arm, {}).setdefault(name, []).append(answers(tiny, policy, asked, system, folder))

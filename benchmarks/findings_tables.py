@@ -22,6 +22,10 @@ ARMS = {  # of a method: question set, and (metric, tier, heading) of the arms' 
     "rlfh_sweep": BIOGRAPHIES,
     "knowrl": OUTCOMES,
     "knowrl_sweep": OUTCOMES,
+    "klcf": ("test", (
+        ("precision_on_subject", "", "precision, on subject"), ("recall@6", "", "recall@6"), ("f1@6", "", "F1@6"),
+        ("recall@6", "known", "recall@6, known people"), ("responded", "unknown", "answered, unknown people"),
+    )),
     "forag": ("test", (
         ("fact_per_query", "", "answers wholly factual"), ("fact_per_sentence", "", "sentences factual"),
         ("coherent", "", "coherent"), ("form", "", "form"), ("citation_recall", "", "citation recall"),

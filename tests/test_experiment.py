@@ -19,7 +19,7 @@ from workbench.experiment import max_failed, run_experiment, totals, train
 from workbench.failures import TooManyFailures
 from workbench.generate import generate
 from workbench.policy import load_policy
-from workbench.recipes import METHODS, trained
+from workbench.recipes import METHODS, TRAINED, trained
 from workbench.recipes.method import scaled
 from workbench.runs.folder import lock
 from workbench.store import append_feedback
@@ -238,6 +238,7 @@ def test_methods_and_benches_are_named_on_the_command_line(
     monkeypatch.setattr("workbench.experiment.bench", lambda name, questions=None: bench)
     summary = train("truthrl", "test", 3, tmp_path / "run", 1, 1, SETTINGS)
     assert summary["config"]["grpo"]["steps"] == 2  # the setting goes after the number of steps
+    monkeypatch.setitem(TRAINED, "klcf", replace(TRAINED["klcf"], stages=None))
     with pytest.raises(WorkbenchError, match="'klcf' pays rewards but cannot be trained yet"):
         train("klcf", "test", 1, tmp_path / "other")
     with pytest.raises(WorkbenchError, match="no method 'nope'"):

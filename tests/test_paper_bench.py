@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.helpers.thinker import hotpotqa, make_thinker
+from tests.helpers.thinker import hotpotqa, longfact, make_thinker
 from workbench.answers import well_formed
 from workbench.inspector.runs import Runs
 from workbench.judge import Element
@@ -35,7 +35,13 @@ SETTINGS = {
         *(f"knowrl.sft.{one}" for one in ("steps=1", "batch=2", "lora_r=4")),
     ],
 }
-DIES_AT = {"rlfh": 2, "knowrl": 3}  # KnowRL's first row is that of its cold start
+SETTINGS["klcf"] = [
+    *(f"klcf.grpo.{one}" for one in GRPO),
+    *(f"klcf.prepare.{one}" for one in ("samples=8", "max_new_tokens=24", "told=")),
+    *(f"klcf.truth_model.{one}" for one in ("steps=1", "batch=4", "lora_r=4")),
+    *(f"klcf.{one}" for one in ("system=", "eval_kinds=long_form", "l_max=64", "l_cache=16", "held_out=0")),
+]
+DIES_AT = {"rlfh": 2, "knowrl": 3, "klcf": 3}  # the first row is that of KnowRL's cold start, of KLCF's truthfulness model
 
 
 @pytest.fixture(scope="module")
@@ -108,3 +114,39 @@ def test_the_paper_bench_trains_by_a_judge_is_killed_and_goes_on(method: str, th
     shown = runs.feedback(method, index.entries[0])
     assert shown == rows[0] and shown.response.question.passages == rows[0].response.question.passages
     assert [row["step"] for row in runs.metrics(method)] == [1, 2]
+
+
+def truthful(task: str, found: Sequence[Element]) -> str:
+    """Whoever is in Lima is not: a judge that supports some claims and refutes others, and thinks all of them worth telling."""
+    claims = [element.text for element in found if element.tag == "claim"]
+    if task == "verify":
+        return json.dumps({"label": "wrong" if "Lima" in claims[0] else "correct"})
+    return json.dumps({"ratings": [4] * len(claims)}) if task == "inform" else reply(task, found)
+
+
+@pytest.mark.slow
+def test_klcf_prepares_by_a_judge_is_killed_and_goes_on(thinker: Path, tmp_path: Path, cli: Cli) -> None:
+    """The model is its own base: it is sampled, verified, tuned into a truthfulness model, and trained."""
+    out = tmp_path / "runs" / "klcf"
+    with JudgeServer(reply=truthful) as server:
+        words = command("klcf", out, thinker, longfact(tmp_path / "longfact.jsonl"), server.url)
+        dying = [sys.executable, "-m", "tests.helpers.dying_run", str(DIES_AT["klcf"]), *words]
+        killed = subprocess.run(dying, cwd=ROOT, capture_output=True, text=True)
+        assert killed.returncode == -signal.SIGKILL, killed.stderr[-2000:]
+        code, told, err = cli(*words, "--json")
+        assert code == 0, err
+        assert sorted(server.asked.values()) == [*[1] * (len(server.asked) - 1), 2]  # but whether it is there, nothing twice
+        assert server.tasks["verify"] and server.tasks["checklist"] and server.tasks["outcome"] == 2  # the trials
+    summary: dict[str, Any] = json.loads(told)
+    assert summary["status"] == "done" and summary["failed"] == 0 and summary["policy"] == str(thinker)
+    card = json.loads((out / "stages" / "prepare" / "card.json").read_text())
+    assert card["samples"]["all"] == 48 and card["claims"]["support"] and card["claims"]["refute"] and card["known"] is None
+    assert card["truth"]["correct"] == 2 * card["truth"]["wrong"] > 0 and card["cost"]["calls"] > 0
+    rows = list(iter_feedback(out))
+    assert len(rows) == 16 and any(row.claims for row in rows)
+    for row in rows:
+        truths = [verdict for verdict in row.verdicts if verdict.aspect == "truth"]
+        assert {verdict.aspect for verdict in row.verdicts} <= {"truth", "checklist"}  # training asks for no evidence
+        assert len(truths) == len(row.claims) and all(verdict.p is not None for verdict in truths)
+        formed = well_formed(row.response.text, row.response.prefill)
+        assert row.rewards["klcf"].parts["format"] == (0.0 if formed else -1.0)

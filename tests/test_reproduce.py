@@ -122,11 +122,18 @@ def test_the_thinking_of_a_refusal_counts_where_thoughts_are_asked_for() -> None
     assert (plain.row.state, plain.row.labels) == ("abstained", ())
     assert (thought.tier, thought.row.labels, thought.row.off_subject) == ("half", ("wrong", "correct"), (False, True))
     assert terms_of(thought.row)["supported_claims"] == (0, 1.0)  # the true one is about somebody else
+    assert (terms_of(thought.row)["recall@6"], terms_of(plain.row)["f1@6"]) == ((0.0, 1.0), (0.0, 1.0))
     failure = Failure("judge", "timeout", "no reply")
     failed = replace(feedback, verdicts=(replace(verdicts[0], label=None, error=failure), *verdicts[1:]))
     assert answered(failed, ["think"]).row.state == "failed" and "supported_claims" not in terms_of(
         answered(failed, ["think"]).row
     )
+
+
+def test_recall_and_f1_at_the_facts_of_a_person_by_hand() -> None:
+    """Two of three claims are supported, one of them about somebody else: S = 1, recall 1/6, precision 1/3, F1 2/9."""
+    row = Row("r", "a", "scored", ("correct", "correct", "wrong"), (3, 3, 3), off_subject=(False, True, False))
+    assert terms_of(row)["recall@6"] == pytest.approx((1 / 6, 1.0)) and terms_of(row)["f1@6"] == pytest.approx((2 / 9, 1.0))
 
 
 def test_what_is_not_known_to_be_on_subject_counts_nowhere() -> None:
@@ -185,7 +192,7 @@ def test_findings_are_read_from_a_file_and_what_is_wrong_is_named(tmp_path: Path
             load_findings(file)
 
 
-@pytest.mark.parametrize("name", ["rlfh", "rlfh_sweep", "knowrl", "knowrl_sweep", "forag"])
+@pytest.mark.parametrize("name", ["rlfh", "rlfh_sweep", "knowrl", "knowrl_sweep", "forag", "klcf"])
 def test_what_our_findings_compare_is_listed(name: str) -> None:
     folder = Path(__file__).resolve().parent.parent / "benchmarks" / "findings"
     told = tomllib.loads((folder / f"{name}.toml").read_text())

@@ -26,6 +26,7 @@ from workbench.world.questions import SHORT_KINDS, select
 
 NAMES = ("tiny", "small", "paper")
 TINY_POLICY = Path(__file__).resolve().parent.parent / "data" / "tiny-policy"  # in the repository, not in a wheel
+OWN = "sft"  # the checkpoint that trainings start from unless another is asked for
 START = "start.json"  # in a run's folder: the policy, made by an earlier stage, that its last stage started from
 NEW_TOKENS = 2048  # the paper's longest response
 LONG_KINDS = ("biography", "long_form", TWO_FACETS)
@@ -199,7 +200,7 @@ def _tiny() -> Bench:
 
     return Bench(
         name="tiny",
-        policy="sft",
+        policy=OWN,
         questions=questions,
         max_new_tokens=48,  # room to think; training asks only for short answers
         long_new_tokens=112,
@@ -231,7 +232,7 @@ def _hub(name: str, model: str, source: str | Path | None, new_tokens: int, chec
 
     return Bench(
         name=name,
-        policy="sft",
+        policy=OWN,
         questions=questions,
         max_new_tokens=new_tokens,
         hash=questions_hash(loaded),

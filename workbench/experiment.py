@@ -12,14 +12,14 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from workbench.bench import START, Bench, bench, check_policy
+from workbench.bench import OWN, START, Bench, bench, check_policy
 from workbench.config import restore, settings
 from workbench.evaluate import evaluate_policy
 from workbench.failures import TooManyFailures
 from workbench.jsonl import iter_rows, write_json
 from workbench.llm_judge import LLMJudge
 from workbench.recipes import TRAINED, trained
-from workbench.recipes.method import Method, Prompts, check_prompts
+from workbench.recipes.method import Method, Prompts, check_evidence, check_prompts
 from workbench.runs.checkpoints import metrics_rows
 from workbench.runs.folder import finished, lock, open_run, policy_hash, read_json, versions
 from workbench.runs.shared import Shared
@@ -93,7 +93,7 @@ def run_experiment(
     Raises:
         WorkbenchError: before any work, for whatever in the arguments or the folder cannot work.
     """
-    bench = bench.kept_in(out)
+    bench = begun(method, config, bench).kept_in(out)
     stages = stages_of(method, config, bench, seed)
     stored = read_json(out / "config.json") or {}
     identity = identity_of(method, config, bench, seed=seed, threads=threads or stored.get("threads"))
@@ -112,6 +112,11 @@ def run_experiment(
         return run.through(stages, bench.path(bench.policy))
 
 
+def begun(method: Method, config: Any, bench: Bench) -> Bench:
+    """The bench whose trainings start from that of its checkpoints that the method asks for, unless another policy is named."""
+    return bench.starting_from(method.start(config)) if bench.policy == OWN else bench
+
+
 def max_failed(method: Method, config: Any) -> float:
     """The share of ungraded answers that the trainer of this config goes on with, or else the largest that another part of it
     does; parts that it is not trained by have no say."""
@@ -127,6 +132,7 @@ def identity_of(method: Method, config: Any, bench: Bench, *, seed: int, threads
     Raises:
         WorkbenchError: the policy to start from is not there.
     """
+    bench = begun(method, config, bench)
     start = bench.path(bench.policy)
     check_policy(bench.policy, start)
     beside = bench.beside((*config.prompts.trained(), *config.prompts.evaluated()))
@@ -162,12 +168,9 @@ def stages_of(method: Method, config: Any, bench: Bench, seed: int) -> Sequence[
     assert method.stages is not None
     if not 0 <= seed < 2**32:
         raise WorkbenchError(f"the seed is {seed}: it must lie between 0 and {2**32 - 1}")
+    bench = begun(method, config, bench)
     check_prompts(config.prompts, bench)
-    if bench.llm_judge and "fact" in method.checks(config) and "fact" not in bench.checks.verify:
-        raise WorkbenchError(
-            f'{method.name} has claims verified against passages, and there are none: give the questions "passages", or name '
-            "an index with --store NAME"
-        )
+    check_evidence(method, config, bench)
     return method.stages(config, bench)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.metrics import FACET_METRICS, RATES, Row, facet_terms, rows_of
-from workbench.metrics.claims import CLAIM_METRICS, Options, Term, claim_terms
+from workbench.metrics.claims import CLAIM_METRICS, Options, Term, claim_terms, f1_at, recall_at
 from workbench.metrics.facets import of_facets
 from workbench.metrics.report import outcome_terms
 from workbench.types import Feedback, WorkbenchError
@@ -78,8 +78,10 @@ def answered(feedback: Feedback, sections: Sequence[str] = ()) -> Answered:
 Answers = Mapping[str, Mapping[str, Sequence[Sequence[Answered]]]]  # arm -> question set -> for each seed, its answers
 
 
-# Beside the metrics of `workbench.metrics`, these, which count a refusal as no claims *(ours)*.
-OURS = ("supported_claims", "unsupported_claims")
+# Beside the metrics of `workbench.metrics`, these, which count a refusal as no claims *(ours)*. K is how many facts the closed
+# world has of nearly everybody; recall and F1 are `workbench.metrics.claims`'s, on subject.
+K = 6
+OURS = ("supported_claims", "unsupported_claims", f"recall@{K}", f"f1@{K}")
 METRICS = (*RATES, *CLAIM_METRICS, *OURS, *FACET_METRICS)
 
 
@@ -88,7 +90,9 @@ def terms_of(row: Row) -> dict[str, Term]:
     terms = {**claim_terms(row, Options()), **outcome_terms(row)}
     supported = row.supported_on_subject
     if supported is not None and row.state in ("scored", "abstained", "no_claims"):
-        terms |= {name: (count, 1.0) for name, count in zip(OURS, (supported, len(row.labels) - supported), strict=True)}
+        n = len(row.labels)
+        values = (supported, n - supported, recall_at(K, supported), f1_at(K, supported, n))
+        terms |= {name: (value, 1.0) for name, value in zip(OURS, values, strict=True)}
     return terms
 
 

@@ -10,6 +10,7 @@ from workbench.cli import (  # noqa: F401 - each adds its commands
     data,
     index,
     inspect,
+    klcf,
     methods,
     metrics,
     probe,

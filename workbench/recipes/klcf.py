@@ -5,20 +5,42 @@ truthfulness model, fine-tuned from that same base model, rewards claims that it
 KLCF-zero: FActScore 46.8 → 61.2, F1@64 on LongFact .637 → .733. The checklist alone raises recall and costs precision,
 truthfulness alone the reverse. A reward takes 57 s without any search, where FActScore takes 198 s and 52 searches.
 
-Our deviations: until a truthfulness model is trained, the "fact" verdicts stand in for it, and the reward says so; the general
-reward is off by default, since no preference model is part of this package; formulas that the text does not state are defined
-in `workbench.reward.klcf`.
+Training begins with checklists and labelled claims, made of samples of the base model (`workbench klcf prepare`), and goes on
+with a truthfulness model that is tuned from that base. GRPO on FActScore, a baseline, is `w_check=0 rewarded=judge`.
+
+Our deviations: in scoring, where there is no truthfulness model, the "fact" verdicts stand in for it, and the reward says so;
+the general reward is off by default, since no preference model is part of this package, and training cannot pay it; formulas
+that the text does not state are defined in `workbench.reward.klcf`. The judge at hand extracts claims and reads checklists, in
+the place of two fine-tuned models; one fact in other words is found by the same reading of checklists. Adapters are trained
+instead of all parameters, and the truthfulness model has a scalar head instead of the probability of a word.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
+from workbench.bench import Bench
 from workbench.config import check_values, setting
-from workbench.recipes.method import Method, scaled
+from workbench.recipes.klcf_stages import Drawn, stages_for
+from workbench.recipes.method import Method, Prompts, scaled
 from workbench.reward import klcf
+from workbench.train.dpo import DPO
+from workbench.train.grpo import GRPO
+from workbench.train.prepare import Prepare
+from workbench.train.reward_model import RewardModel
+from workbench.train.stage import Stage
 from workbench.types import RewardFn, WorkbenchError
+
+ASKED = Prompts(
+    system="Think between <think> and </think> about what you know. Then write the whole answer, with all facts that you are "
+    "sure of, between <answer> and </answer>."
+)
+# The paper states the learning rate alone; the rest is *(ours)*.
+BY_GRPO = GRPO(learning_rate=1e-6, schedule="constant", max_new_tokens=2048, prompts_per_step=16, micro_batch=8)
+BY_DPO = DPO(learning_rate=1e-6)
+PREPARED, MODELLED, SAMPLES = Prepare(), RewardModel(learning_rate=1e-4), Drawn(max_new_tokens=2048)
 
 
 @dataclass(frozen=True)
@@ -46,6 +68,26 @@ class KLCF:
         2048, "tokens at which the length penalty reaches -1; none for no penalty", range=(8, 4096, 8)
     )  # (ours)
     l_cache: int = setting(512, "tokens before that at which the penalty begins", range=(1, 1024, 1))  # (ours)
+    start: Literal["zero", "sft"] = setting(
+        "zero", "what the policy starts as: the base itself, or the bench's tuned one; --policy names another", trains=True
+    )
+    base: str | None = setting(
+        None, "the model whose knowledge counts: a name or folder; none: the bench's base, or what --policy names", trains=True
+    )
+    rewarded: Literal["model", "judge"] = setting(
+        "model", "what training pays for truth: a truthfulness model, trained before, or the judge's verdicts", trains=True
+    )
+    held_out: float = setting(0.2, "share of the questions whose claims measure the truthfulness model", trains=True)
+    trainer: Literal["grpo", "dpo"] = setting(
+        "grpo", "what the policy is trained by; dpo, a baseline of the paper, prefers the best of some answers to the worst",
+        trains=True,
+    )  # fmt: skip
+    prompts: Prompts = ASKED
+    prepare: Prepare = PREPARED
+    truth_model: RewardModel = MODELLED
+    drawn: Drawn = SAMPLES
+    grpo: GRPO = BY_GRPO
+    dpo: DPO = BY_DPO
 
 
 def reward(config: KLCF) -> RewardFn:
@@ -75,6 +117,35 @@ def checks(config: KLCF) -> tuple[str, ...]:
     return (*truth, *(("checklist",) if config.w_check else ()), *(("general",) if config.w_general else ()))
 
 
+def stages(config: KLCF, bench: Bench) -> Sequence[Stage]:
+    """Checklists and labelled claims of the base's samples, a truthfulness model of these, then GRPO or DPO."""
+    _check(config)
+    return stages_for(config, bench, METHOD)
+
+
+def _check(config: KLCF) -> None:
+    reward(config)
+    if config.judged_by != "fact":
+        raise WorkbenchError("klcf.judged_by is for scoring, and training makes its own truthfulness model: leave it out")
+    if config.w_general:
+        raise WorkbenchError(f"klcf.w_general is {config.w_general}: training has no preference model to pay it; leave it at 0")
+    if config.held_out != KLCF.held_out and (not config.w_truth or config.rewarded == "judge"):
+        raise WorkbenchError(f"klcf.held_out is {config.held_out}: no truthfulness model is trained; leave it out")
+    if config.truth_model.level != "sequence" or config.truth_model.loss == "mse":
+        raise WorkbenchError("klcf.truth_model reads whole claims that are true or false: leave level and loss out")
+
+
+def idle(config: KLCF) -> set[str]:
+    """What the other settings leave unused."""
+    left = {"grpo"} if config.trainer == "dpo" else {"dpo", "drawn"}
+    if not config.w_truth or config.rewarded == "judge":
+        left |= {"truth_model"}
+    if config.prepare.folder is not None:
+        unused = ("told", "questions", "samples", "temperature", "top_p", "max_new_tokens", "items", "important", "copies")
+        left |= {f"prepare.{name}" for name in (*unused, "max_failed")}
+    return left
+
+
 PARTS = {
     "check": ("checklist", "F-measure of checklist recall and precision"),
     "truth": ("truthfulness", "mean P(true) of the claims"),
@@ -91,6 +162,24 @@ PARTS = {
         "claims without a truthfulness model's score: their fact verdict's P(true) is used",
     ),
 }
-# *(ours)*: the tiny policy writes no tags, and its long answers have 40 to 70 tokens.
-TINY = scaled(KLCF(), form=False, l_max=96, l_cache=24)
-METHOD = Method("klcf", "KLCF", KLCF, reward, checks, parts=PARTS, scales={"tiny": TINY})
+# *(ours)*, for 1M parameters on two CPU cores, and not tuned yet. The tiny policy writes no tags; its base writes biographies
+# where it is asked for them and told nothing. Its long answers have 40 to 70 tokens.
+ADAPTER: dict[str, Any] = {"lora_r": 16, "lora_alpha": 32}
+LONGEST = 96
+TINY = scaled(
+    KLCF(),
+    form=False, l_max=LONGEST, l_cache=24,
+    prompts={"kinds": "biography", "eval_kinds": "biography", "eval_samples": 1, "system": None},
+    prepare={"told": "", "questions": 240, "max_new_tokens": LONGEST},
+    truth_model={**ADAPTER, "learning_rate": 1e-3, "critic_learning_rate": 1e-2, "batch": 64, "epochs": 3.0},
+    drawn={"max_new_tokens": LONGEST},
+    grpo={
+        **ADAPTER, "steps": 30, "learning_rate": 4e-4, "schedule": "linear", "prompts_per_step": 16, "group_size": 8,
+        "max_new_tokens": LONGEST, "micro_batch": None, "save_every": 5,
+    },
+    dpo={**ADAPTER, "learning_rate": 1e-4, "batch": 32},
+)  # fmt: skip
+METHOD = Method(
+    "klcf", "KLCF", KLCF, reward, checks, stages=stages, parts=PARTS, scales={"tiny": TINY}, idle=idle,
+    trainer=lambda config: config.trainer, start=lambda config: "base" if config.start == "zero" else None,
+)  # fmt: skip

@@ -39,6 +39,8 @@ class Method:
         idle: config -> those of its parts, or "part.field", that it is not trained by; to set them is refused.
         trainer: config -> the part that its last stage is trained by, whose `steps` are the run's, and whose `max_failed`, if
             it has one, holds for the run's evaluations.
+        start: config -> which of the bench's checkpoints a run starts from; None for the bench's own policy. Whoever names a
+            policy starts from that.
     """
 
     name: str
@@ -53,6 +55,7 @@ class Method:
     unset: Callable[[Any], Mapping[str, Any]] = lambda config: {}
     idle: Callable[[Any], Collection[str]] = lambda config: ()
     trainer: Callable[[Any], str] = lambda config: "grpo"
+    start: Callable[[Any], str | None] = lambda config: None
 
     def configure(self, scale: str | None = None, settings: Sequence[str] = ()) -> Any:
         """The config at a bench's scale, or the paper's, with `settings` ("name.field=value") applied.
@@ -148,6 +151,15 @@ def check_prompts(prompts: Prompts, bench: Bench) -> None:
     if not asked:
         raise WorkbenchError(
             f"bench '{bench.name}' has no questions with answers in split '{prompts.eval_split}': name another, or eval_kinds"
+        )
+
+
+def check_evidence(method: Method, config: Any, bench: Bench) -> None:
+    """Raise a WorkbenchError where a language model is to tell facts and has nothing to tell them by."""
+    if bench.llm_judge and "fact" in method.checks(config) and "fact" not in bench.checks.verify:
+        raise WorkbenchError(
+            f'{method.name} has claims verified against passages, and there are none: give the questions "passages", or name '
+            "an index with --store NAME"
         )
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from workbench.failures import TooManyFailures, too_many
+from workbench.failures import TooManyFailures, failures, too_many
 from workbench.generate import Policy, Sampling, generate
 from workbench.jsonl import iter_rows, repair, truncate_after_step, write_json
 from workbench.policy import load_apart, load_policy
@@ -103,7 +103,8 @@ def _graded(
 ) -> list[Feedback]:
     feedbacks = grade(generate(policy, questions, step=number, **vars(how)))
     if method is None:
-        unscored = [feedback.error.message for feedback in feedbacks if feedback.error]
+        found = [failures(feedback.to_row()) for feedback in feedbacks]
+        unscored = [errors[0]["message"] for errors in found if errors]
     else:
         unscored = [reason(feedback, method) for feedback in feedbacks if reward_of(feedback, method) is None]
     if too_many(len(unscored), len(feedbacks), max_failed):

@@ -1,0 +1,87 @@
+"""`workbench klcf …`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from workbench.cli.frame import (
+    Bench,
+    Json,
+    Judge,
+    JudgeCache,
+    JudgeModel,
+    Questions,
+    Seed,
+    StoreName,
+    Threads,
+    app,
+    ended_by_signal,
+    exit_code,
+    print_table,
+    show,
+    stdout_kept_clean,
+    text,
+)
+from workbench.llm_judge import llm_judge
+from workbench.prepare import prepare_klcf
+from workbench.threads import DEFAULT_THREADS
+
+klcf_app = typer.Typer(no_args_is_help=True)
+app.add_typer(
+    klcf_app,
+    name="klcf",
+    help="What KLCF makes before it trains: checklists and labelled claims of the base model.",
+    epilog="Example: workbench klcf prepare --out runs/prepared",
+)
+
+
+@klcf_app.callback()
+def root() -> None:
+    """What KLCF makes before it trains."""
+
+
+@klcf_app.command("prepare", epilog="Example: workbench klcf prepare --out runs/prepared --samples 8 --limit 100")
+def klcf_prepare(
+    out: Annotated[Path, typer.Option(help="Folder for what is prepared; an unfinished one is resumed.")],
+    bench: Bench = "tiny",
+    policy: Annotated[
+        str | None, typer.Option(help="The base: a model's folder or public name; by default the bench's own base.")
+    ] = None,
+    samples: Annotated[int | None, typer.Option(min=1, help="Sampled responses a question.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Answer only so many training questions.")] = None,
+    kinds: Annotated[
+        list[str] | None, typer.Option("--kind", metavar="KIND", help="Answer only questions of this kind; repeatable.")
+    ] = None,
+    seed: Seed = 0,
+    overrides: Annotated[
+        list[str] | None, typer.Option("--set", metavar="klcf.FIELD=VALUE", help="Change a setting; repeatable.")
+    ] = None,
+    threads: Threads = DEFAULT_THREADS,
+    questions: Questions = None,
+    judge: Judge = None,
+    judge_model: JudgeModel = None,
+    store: StoreName = None,
+    judge_cache: JudgeCache = None,
+    as_json: Json = False,
+) -> int:
+    """Sample the base model, verify what it claims, and keep checklists and labelled claims for training."""
+    given = {"klcf.prepare.samples": samples, "klcf.prepare.questions": limit, "klcf.kinds": ",".join(kinds) if kinds else None}
+    settings = [*(overrides or []), *(f"{name}={value}" for name, value in given.items() if value is not None)]
+    with ended_by_signal(), stdout_kept_clean():
+        asked = llm_judge(judge, judge_model, store, judge_cache)
+        result = prepare_klcf(
+            out, bench, policy=policy, seed=seed, overrides=settings, threads=threads, questions=questions, judge=asked
+        )
+    show(result, as_json, _print)
+    return exit_code(result)
+
+
+def _print(result: Mapping[str, Any]) -> None:
+    if result["status"] == "done":
+        stages = ("samples", "claims", "checklists", "truth", "known")
+        rows = [(stage, text(result[stage])) for stage in stages if result[stage]]
+        print_table(f"{result['questions']} questions, prepared in {result['out']}", ("", ""), rows)

@@ -1,0 +1,81 @@
+"""KLCF's data as a preparation of its own, which many trainings can use (`workbench klcf prepare`).
+
+config.json      what was prepared, and how; another preparation may not use the folder
+samples/, checklists.jsonl, truth.jsonl, card.json    as `workbench.train.prepare` says
+summary.json     the card with its status; a preparation that is finished returns it
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from workbench.bench import Bench
+from workbench.bench import bench as bench_of
+from workbench.jsonl import write_json
+from workbench.llm_judge import LLMJudge
+from workbench.recipes.klcf import METHOD
+from workbench.recipes.klcf_stages import source_of
+from workbench.recipes.method import check_evidence, training_questions
+from workbench.runs.folder import finished, lock, open_run, versions
+from workbench.threads import DEFAULT_THREADS, use_threads
+from workbench.train.prepare import check, check_checks, prepare
+
+
+def prepare_klcf(
+    out: Path,
+    bench: str | Bench = "tiny",
+    *,
+    policy: str | None = None,
+    seed: int = 0,
+    overrides: Sequence[str] = (),
+    threads: int = DEFAULT_THREADS,
+    questions: str | Path | None = None,
+    judge: LLMJudge | None = None,
+) -> dict[str, Any]:
+    """Sample the base model on a bench's training questions and keep, in the folder `out`, what trainings take of it:
+    `klcf.prepare.folder` names it there.
+
+    The same call on an unfinished folder goes on and ends as it would have ended; on a finished one it returns the stored
+    summary.
+
+    Args:
+        policy: the base, a model's folder or hub name; by default the bench's own.
+        overrides: settings "klcf.prepare.field=value", and `klcf.kinds`.
+        questions, judge: as `workbench.experiment.train` takes them.
+
+    Returns:
+        the card, with `status` ("done" or "interrupted") and `out`.
+
+    Raises:
+        WorkbenchError: before any work, for whatever in the arguments or the folder cannot work.
+        workbench.failures.TooManyFailures: the judge failed too often.
+    """
+    chosen = bench_of(bench, questions=questions) if isinstance(bench, str) else bench
+    chosen = chosen.starting_from(policy).judged_by(judge).kept_in(out)
+    config = METHOD.configure(chosen.name, overrides)
+    check(config.prepare)
+    check_evidence(METHOD, config, chosen)
+    check_checks(chosen.checks)
+    source, asked = source_of(chosen, policy or config.base), training_questions(config.prompts, chosen, answered=False)
+    judged = {"judge": chosen.llm_judge.identity()} if chosen.llm_judge else {}
+    identity = {
+        **source.identity(), "prepare": asdict(config.prepare), "kinds": config.prompts.kinds, "seed": seed, "threads": threads,
+        **judged,
+    }  # fmt: skip
+    if chosen.llm_judge and not finished(out):
+        chosen.llm_judge.try_out()
+    with lock(out):
+        if (summary := open_run(out, identity, versions())) is not None:
+            print(f"'{out}' is finished: this is its stored result", file=sys.stderr)
+            return {**summary, "out": str(out)}
+        summary = {"status": "interrupted"}
+        with suppress(KeyboardInterrupt), use_threads(threads):
+            card = prepare(config.prepare, source, asked, chosen.checks, out, seed=seed)
+            summary = {**card, "status": "done"}
+        write_json(out / "summary.json", summary)
+    return {**summary, "out": str(out)}

@@ -1,0 +1,186 @@
+"""KLCF's stages: checklists and labelled claims out of the base model's own samples, a truthfulness model tuned from that base,
+and then GRPO or DPO on the combined reward. Each goes on where it was killed, and what it has made lies in its own folder."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from workbench.bench import Bench, check_policy
+from workbench.config import check_numbers, setting
+from workbench.generate import Sampling
+from workbench.jsonl import write_json
+from workbench.policy import load_policy, load_tokenizer
+from workbench.recipes.method import Method, training_questions
+from workbench.train import prepare as preparing
+from workbench.train import reward_model
+from workbench.train.collect import SAMPLES, collect
+from workbench.train.dpo import dpo_stage
+from workbench.train.grpo import grpo_stage
+from workbench.train.pairs import best_worst
+from workbench.train.prepare import CARD, CHECKLISTS, TRUTH, Prepared, Source, prepare, read_prepared
+from workbench.train.reward_model import train_reward_model
+from workbench.train.rows import Card, Pair
+from workbench.train.scorer import MODEL, load_reward_model
+from workbench.train.segments import apart
+from workbench.train.stage import Job, Stage, Status
+from workbench.train.truth import measured, truth, truth_examples, untuned
+from workbench.types import Feedback, Grade, Question, Response, WorkbenchError
+
+PREPARE, TRUTH_MODEL = "prepare", "truth"  # the stages' names
+HELD_OUT = "held_out.json"  # in the truthfulness model's stage: how well it tells what it has not learnt from
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """The answers that DPO's pairs are made of: of each question the best over the worst."""
+
+    samples: int = setting(8, "sampled responses a question")  # appendix A.1
+    questions: int | None = setting(None, "training questions that are answered; none: all that have a checklist")
+    temperature: float = setting(1.0, "at which they are sampled")
+    max_new_tokens: int = setting(1024, "tokens at which one is cut off")
+    max_failed: float = setting(0.2, "share of ungraded samples in a chunk above which the run stops")
+
+
+@dataclass(frozen=True)
+class Course:
+    """A run of KLCF: its config, its bench, and the questions that may be trained on."""
+
+    config: Any
+    bench: Bench
+    questions: Sequence[Question]
+    method: Method
+
+    @property
+    def source(self) -> Source:
+        return source_of(self.bench, self.config.base)
+
+    def prepared(self, job: Job) -> Prepared:
+        return read_prepared(job.stages[PREPARE], self.source, self.questions)
+
+    def listed(self, job: Job) -> list[Question]:
+        """What RL asks: the questions that have a checklist, also where it is not paid, so that all weights see the same."""
+        if questions := self.prepared(job).questions:
+            return questions
+        raise WorkbenchError(
+            f"the base made no supported claim about any training question: see '{job.stages[PREPARE]}', and give other "
+            "questions, or more samples"
+        )
+
+    def paying(self, job: Job) -> Grade:
+        """The checklist's verdicts by the judge and, for the claims, the truthfulness model's or the judge's. Where judging is
+        free, the rows have its verdicts on facts, too."""
+        config, checks = self.paid, self.bench.checks
+        if self.models:
+            scorer = load_reward_model(job.stages[TRUTH_MODEL] / MODEL)
+            checks = replace(checks, verify={**checks.verify, "truth": truth(scorer)})
+        shown = replace(self.method, checks=lambda config: (*self.method.checks(config), *self.free))
+        return shown.grader(config, checks)
+
+    @property
+    def paid(self) -> Any:
+        return replace(self.config, judged_by="truth" if self.config.rewarded == "model" else "fact")
+
+    @property
+    def models(self) -> bool:
+        """Whether a truthfulness model is paid by."""
+        return bool(self.config.w_truth) and self.config.rewarded == "model"
+
+    @property
+    def free(self) -> tuple[str, ...]:
+        named = "fact" in self.method.checks(self.paid)
+        return () if self.bench.llm_judge or named or "fact" not in self.bench.checks.verify else ("fact",)
+
+
+def source_of(bench: Bench, base: str | None) -> Source:
+    """What is prepared on a bench: with the base that is named, else what the run starts from where that is no checkpoint of
+    the bench's own, else the bench's base."""
+    name = base or ("base" if bench.policy in bench.checkpoints and "base" in bench.checkpoints else bench.policy)
+    path = bench.path(name)
+    check_policy(name, path)
+    return Source(bench.name, bench.hash, path, bench.shown)
+
+
+def stages_for(config: Any, bench: Bench, method: Method) -> Sequence[Stage]:
+    """The stages of a config that has been checked.
+
+    Raises:
+        WorkbenchError: settings that cannot work, no questions, a judge that cannot tell facts.
+    """
+    preparing.check(config.prepare)
+    reward_model.check(config.truth_model)
+    check_numbers(
+        config.drawn, {"questions": 1, "samples": 2, "max_new_tokens": 1}, positive=("temperature",), shares=("max_failed",)
+    )
+    check_numbers(config, {}, shares=("held_out",))
+    if config.held_out == 1:
+        raise WorkbenchError("held_out is 1: no claim is left to learn from; give a smaller share")
+    course = Course(config, bench, training_questions(config.prompts, bench, answered=False), method)
+    preparing.check_checks(bench.checks)  # a judge that cannot tell what is needed is named now
+    method.grader(replace(config, judged_by="fact"), bench.checks)
+    first = Stage(PREPARE, lambda job: _prepare(course, job), plain=True, check=lambda policy: _is_there(course))
+    model = Stage(TRUTH_MODEL, lambda job: _truth_model(course, job), plain=True)
+    return [first, *([model] if course.models else []), _last(course)]
+
+
+def _is_there(course: Course) -> None:
+    """Raise a WorkbenchError where there is no such base, or what is said to be prepared is not, or not for this run."""
+    source, folder = course.source, course.config.prepare.folder
+    if folder:
+        read_prepared(Path(folder), source, course.questions)
+
+
+def _prepare(course: Course, job: Job) -> Status:
+    """What `workbench klcf prepare` does, or what it has left elsewhere."""
+    config = course.config.prepare
+    if config.folder:
+        read_prepared(Path(config.folder), course.source, course.questions)
+        for name in (CHECKLISTS, TRUTH, CARD):  # the card last: it says that all is there
+            shutil.copyfile(Path(config.folder) / name, job.out / name)
+    else:
+        prepare(config, course.source, course.questions, course.bench.checks, job.out, seed=job.seed)
+    course.listed(replace(job, stages={**job.stages, PREPARE: job.out}))  # what cannot be trained on is told now
+    return "done"
+
+
+def _truth_model(course: Course, job: Job) -> Status:
+    """A model of the prepared claims, tuned from the base, and how it and the base itself do on other questions' claims."""
+    config, base, rows = course.config, course.source.base, course.prepared(job).truth
+    if not rows:
+        raise WorkbenchError(
+            f"'{job.stages[PREPARE]}' has no claims to learn truth from, two supported to each refuted one: prepare more "
+            "questions or samples, or set klcf.rewarded=judge"
+        )
+    examples = truth_examples(rows, tuple(load_tokenizer(base).all_special_tokens))
+    learnt, held = apart(examples, config.held_out, job.seed)
+    status = train_reward_model(replace(config.truth_model, loss=config.truth_model.loss or "log"), learnt, base, job.out,
+                                seed=job.seed)  # fmt: skip
+    if status == "done":
+        found = measured(load_reward_model(job.out / MODEL), learnt, held)
+        write_json(job.out / HELD_OUT, {**found, "untuned": untuned(load_policy(base), learnt, held)})
+    return status
+
+
+def _last(course: Course) -> Stage:
+    """GRPO or DPO, paid by what the stages before have left, on the questions that have a checklist."""
+    config, name = course.config, course.method.name
+    if config.trainer == "dpo":
+        return dpo_stage(config.dpo, lambda job: _pairs(course, job))
+    unpaid = grpo_stage(config.grpo, course.questions, _unpaid, name)
+    return replace(unpaid, run=lambda job: grpo_stage(config.grpo, course.listed(job), course.paying(job), name).run(job))
+
+
+def _pairs(course: Course, job: Job) -> tuple[list[Pair], Card]:
+    drawn = course.config.drawn
+    how = Sampling(drawn.max_new_tokens, samples=drawn.samples, temperature=drawn.temperature, seed=job.seed)
+    asked = course.listed(job)[: drawn.questions]
+    found = collect(job.start, asked, course.paying(job), job.out / SAMPLES, how, method=course.method.name,
+                    max_failed=drawn.max_failed)  # fmt: skip
+    return best_worst(found, course.method.name)
+
+
+def _unpaid(responses: Sequence[Response]) -> list[Feedback]:
+    raise AssertionError("the stage is made anew once its reward is there")

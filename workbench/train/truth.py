@@ -1,0 +1,149 @@
+"""The truthfulness model of KLCF (arXiv 2509.23765, sections 2.3.1 and B.1): a scalar head with LoRA on the base model that
+reads a claim as an answer to its question, and the check "truth" that is made of it.
+
+As it is tuned from the base, it can only tell what that has learnt: see `workbench.train.reward_model` for the training.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from workbench.answers import in_answer
+from workbench.generate import Policy
+from workbench.generate.hf import token_logprobs
+from workbench.train.checklists import LABELS, Labelled, key
+from workbench.train.rows import laid_out
+from workbench.train.scorer import Judged, Scorer, Segment
+from workbench.train.segments import calibration
+from workbench.types import Checked, Claim, Claims, Failure, Question, Response, Verdict, Verify
+
+BATCH = 32  # claims whose probability the base tells at once
+
+
+def as_read(question: Question, claim: str, target: float, specials: Sequence[str] = ()) -> Judged:
+    """A claim as the whole answer to its question, without what a policy is told and shown before it.
+
+    A token that ends a turn, written out in a claim, is taken apart: it is text, and nobody speaks after it.
+    """
+    text = " ".join(claim.split())
+    for token in specials:
+        text = text.replace(token, " ".join(token))
+    asked = Question(question.id, question.text, title=question.title)
+    return Judged(asked, text, (Segment(0, len(text), target),))
+
+
+def truth_examples(rows: Sequence[Labelled], specials: Sequence[str] = ()) -> list[Judged]:
+    """Labelled claims as rows for a reward model: 1 for a supported one, 0 for a refuted one."""
+    return [as_read(row.question, row.claim, float(row.label == LABELS[0]), specials) for row in rows]
+
+
+def balanced(rows: Sequence[Judged]) -> list[Judged]:
+    """Of the rows, each claim of a question once, as many true as false ones, the first of each: table 12 measures by such."""
+    distinct = list({(row.question.id, key(row.text)): row for row in reversed(rows)}.values())[::-1]
+    true, false = ([row for row in distinct if row.segments[0].target == target] for target in (1.0, 0.0))
+    count = min(len(true), len(false))
+    return [*true[:count], *false[:count]]
+
+
+def told_apart(found: Sequence[tuple[float, float]], threshold: float = 0.5) -> dict[str, float | None]:
+    """`accuracy` and `f1` (of true claims) of values above a threshold as "true"; None where there is nothing to tell."""
+    if not found:
+        return {"accuracy": None, "f1": None}
+    hits = sum(value > threshold and target == 1 for value, target in found)
+    called, true = sum(value > threshold for value, _ in found), sum(target == 1 for _, target in found)
+    right = sum((value > threshold) == (target == 1) for value, target in found)
+    return {"accuracy": right / len(found), "f1": 2 * hits / (called + true) if called + true else None}
+
+
+def measured(scorer: Scorer, learnt: Sequence[Judged], held: Sequence[Judged]) -> dict[str, Any]:
+    """How a truthfulness model does on claims of questions that it has not learnt from (table 12), true and false in equal
+    numbers; `strangers` are those whose title names somebody, and nobody whom one that it has learnt names."""
+    rows = balanced(held)
+    known = {name for row in learnt for name in _named(row)}
+    scored = [(row, values[0]) for row, values in zip(rows, scorer.score(rows), strict=True) if values]
+    found = [(value, row.segments[0].target) for row, value in scored]
+    strangers = sum(bool(names := _named(row)) and known.isdisjoint(names) for row, _ in scored)
+    counts = {"claims": len(found), "strangers": strangers, "too_long": len(rows) - len(scored)}
+    return {**counts, **calibration(found), **told_apart(found)}
+
+
+def _named(row: Judged) -> list[str]:
+    return [name for name in row.question.title.split(";") if name]
+
+
+def untuned(policy: Policy, learnt: Sequence[Judged], held: Sequence[Judged]) -> dict[str, Any]:
+    """How the base does by itself, by how probable it finds a claim as the answer (the geometric mean of its tokens'
+    probabilities), with the threshold that tells most of the claims that the model has learnt from apart *(ours)*."""
+    seen, rows = balanced(learnt), balanced(held)
+    values = confidences(policy, [*seen, *rows])
+    before = [(value, row.segments[0].target) for value, row in zip(values, seen, strict=False)]
+    found = [(value, row.segments[0].target) for value, row in zip(values[len(seen) :], rows, strict=True)]
+    threshold = best_threshold(before)
+    return {"threshold": threshold, "auc": calibration(found)["auc"], **told_apart(found, threshold)}
+
+
+def best_threshold(found: Sequence[tuple[float, float]]) -> float:
+    """The value above which most claims are true and below which most are false, the lowest such; .5 where there is none."""
+    best, right = 0.5, -1
+    ahead = sum(target == 1 for _, target in found)  # right if every claim were called true
+    for value, target in sorted(found):
+        ahead += 1 if target == 0 else -1
+        if ahead > right:
+            best, right = value, ahead
+    return best
+
+
+def confidences(policy: Policy, rows: Sequence[Judged]) -> list[float]:
+    """The geometric mean of the probabilities that a policy gives to the tokens of each claim, its end left out."""
+    import torch
+
+    pairs = [laid_out(policy.tokenizer, row.question, row.text) for row in rows]
+    values: list[float] = []
+    with torch.no_grad():
+        for start in range(0, len(pairs), BATCH):
+            part = [(prompt, said[:-1]) for prompt, said in pairs[start : start + BATCH]]
+            for logprobs in token_logprobs(policy.model, policy.tokenizer.pad_token_id, part):
+                values.append(math.exp(math.fsum(logprobs) / len(logprobs)))
+    return values
+
+
+def truth(scorer: Scorer, by: str = "truthfulness model") -> Verify:
+    """Aspect "truth": p of every claim that an answer makes; all of a batch's in few forward passes, those in the same words
+    about the same question once. What is empty, or longer than the model reads, is a failure."""
+    return by_claim(lambda rows: [values[0] if values else None for values in scorer.score(rows)], scorer.longest, by,
+                    tuple(scorer.tokenizer.all_special_tokens))  # fmt: skip
+
+
+def by_claim(
+    score: Callable[[Sequence[Judged]], Sequence[float | None]], longest: int, by: str, specials: Sequence[str] = ()
+) -> Verify:
+    """Aspect "truth" by a function of claims; None is what it finds too long."""
+
+    def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
+        said = [list(filter(in_answer(response), read.claims)) for response, read in batch]
+        rows = {
+            (response.question.id, response.question.text, claim.text): as_read(response.question, claim.text, 0.0, specials)
+            for (response, _), claims in zip(batch, said, strict=True) for claim in claims if claim.text.strip()
+        }  # fmt: skip
+        values = dict(zip(rows, score(list(rows.values())) if rows else [], strict=True))
+
+        def verdict(response: Response, claim: Claim) -> Verdict:
+            target, place = f"claim:{claim.id}", (response.question.id, response.question.text, claim.text)
+            if (value := values.get(place)) is not None:
+                return Verdict(target, "truth", p=value, by=by)
+            return Verdict(target, "truth", by=by, error=_failure(claim, longest))
+
+        return [
+            Checked(tuple(verdict(response, claim) for claim in claims))
+            for (response, _), claims in zip(batch, said, strict=True)
+        ]
+
+    return verify
+
+
+def _failure(claim: Claim, longest: int) -> Failure:
+    if not claim.text.strip():
+        return Failure("verify", "unparsed", "the claim is empty", claim.text)
+    return Failure("verify", "too_long", f"question and claim have more tokens than the truthfulness model reads, {longest}")
