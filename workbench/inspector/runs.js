@@ -70,7 +70,7 @@ function mountRuns(root, gradio) {
     if (quiet && text === state.listed) return;
     const top = quiet && frame() ? frame().scrollTop : 0;
     state.listed = text;
-    rows.replaceChildren(div("tv", said(data), data.rows ? [answerList(data, open), pager(data, (start) => go({start}))] : null));
+    rows.replaceChildren(div("tv", said(data), data.rows ? answerList(data, open) : null, data.rows ? pager(data, (start) => go({start})) : null));
     if (top && frame()) frame().scrollTop = top;
     board.mark(at());
   }
