@@ -384,7 +384,11 @@ def test_what_a_person_could_read_is_no_longer_unread_or_useless():
 
 
 def test_disagreement_is_the_spread_of_ranks():
-    rows = [{"m0": 0.0, "m1": 5.0, "m2": 1.0}, {"m0": 1.0, "m1": 4.0, "m2": 1.0}, {"m0": 2.0, "m1": None, "m2": 1.0}]
+    rows: list[dict[str, float | None]] = [
+        {"m0": 0.0, "m1": 5.0, "m2": 1.0},
+        {"m0": 1.0, "m1": 4.0, "m2": 1.0},
+        {"m0": 2.0, "m1": None, "m2": 1.0},
+    ]
     # m0 ranks 0, ½, 1; m1 ranks 1, 0; m2 tells nothing apart.
     assert disagreement(rows) == [1.0, 0.5, None]
 

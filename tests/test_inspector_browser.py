@@ -202,8 +202,7 @@ def test_a_running_training_is_followed_and_nobody_loses_the_place(page, root):
     page.evaluate("window.kept = document.querySelector('.wb-listed tr.wb-open')")
     append_feedback(root / "growing", [rollout(3, sample) for sample in range(4)])
     shown = "document.querySelector('tr[data-run=growing] [data-label=steps]').textContent === '3'"
-    page.wait_for_function(shown, timeout=3000)
-    assert page.get_by_label("step", exact=True).get_attribute("max") == "3"
+    page.wait_for_function(f"{shown} && document.querySelector('[aria-label=step]').max === '3'", timeout=3000)
     assert page.get_by_label("step", exact=True).input_value() == "1"
     assert page.evaluate("window.kept === document.querySelector('.wb-listed tr.wb-open')")
 
