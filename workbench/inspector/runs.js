@@ -1,23 +1,25 @@
 // Runs: all of them, newest first; the curves of those that are ticked; the rollouts of the one that is chosen. What the server
 // has is asked for again every two seconds while the tab is seen: only what has changed is drawn anew, and nobody's place is lost.
 
-const EVERY = 2000; // milliseconds
+const EVERY = 2000, PATIENCE = 10000; // milliseconds
 const FORMS = [["csv", "CSV"], ["parquet", "Parquet"]];
 
 function mountRuns(root, gradio) {
   root.classList.add("tv-colours", "wb-runs");
   const board = curveBoard((step) => go({step, start: 0})), busy = busySign(), list = runTable({choose, draw: tick});
   const told = div("tv wb-told-runs"), rows = div("wb-listed"), filters = filterBar(go, save), how = {smooth: 0, bands: false};
-  const state = {run: null, drawn: [], stamp: null, runs: [], curves: null, query: {}, choices: null, turn: 0, looking: false};
+  const state = {run: null, drawn: [], stamp: null, runs: [], curves: null, query: {}, choices: null, turn: 0, looking: null};
   const at = () => (typeof state.query.step === "number" ? state.query.step : null);
   const after = beforeAfter(gradio, () => state.run, busy);
   root.replaceChildren(div("tv", list.root), div("tv wb-how", howBar(how, redraw)), told, div("tv", board.parts), div("tv wb-bar", filters.root, busy.sign), rows, after.root);
 
   async function look(force) {
-    if (state.looking || !root.offsetParent) return;
-    state.looking = true;
+    if (!root.offsetParent || (state.looking && !force)) return;
+    const mine = (state.looking = {}); // what is asked for meanwhile by a hand is the newer question
+    setTimeout(() => state.looking === mine && (state.looking = null), PATIENCE);
     try {
       const found = await gradio.server.look({names: state.drawn, stamp: force ? null : state.stamp});
+      if (state.looking !== mine) return;
       if (found.error) return say(told, found);
       if (found.same) return;
       const grown = state.stamp !== null;
@@ -27,7 +29,7 @@ function mountRuns(root, gradio) {
       redraw();
       if (grown && state.run) await page(true);
     } finally {
-      state.looking = false;
+      if (state.looking === mine) state.looking = null;
     }
   }
 
@@ -41,7 +43,7 @@ function mountRuns(root, gradio) {
   // The run whose rollouts are listed; it is drawn as well, and its last step is shown.
   async function choose(name) {
     const alone = state.drawn.length < 2 ? [name] : [...new Set([name, ...state.drawn])];
-    Object.assign(state, {run: name, drawn: alone, query: {order: state.query.order, step: "last"}, choices: null, looking: false});
+    Object.assign(state, {run: name, drawn: alone, query: {order: state.query.order, step: "last"}, choices: null});
     rows.replaceChildren();
     after.clear();
     await Promise.all([page(false), busy.during(look(true))]);
