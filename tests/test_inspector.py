@@ -17,6 +17,7 @@ from workbench.examples import worked_example
 from workbench.failures import unparsed
 from workbench.inspector import samples
 from workbench.inspector.controls import controls
+from workbench.inspector.curves import curve_data
 from workbench.inspector.inspect_tab import (
     LOCAL,
     SOURCES,
@@ -26,18 +27,19 @@ from workbench.inspector.inspect_tab import (
     open_sample,
     shown_or_error,
 )
+from workbench.inspector.listing import ORDERS, Query, disagreement, listed_row, own_method
 from workbench.inspector.live import DRAWN, answers_of, policies, some_question
 from workbench.inspector.opened import NOTHING, open_feedback, open_row, pay, show
 from workbench.inspector.page import Settings, first_shown, settings
-from workbench.inspector.rollouts import ORDERS, listed_row, order_choices, own_method, rollouts, with_disagreement
+from workbench.inspector.rollouts import order_choices, rollouts
 from workbench.inspector.runs import Runs
 from workbench.inspector.runs_tab import asked as asked_policies
-from workbench.inspector.runs_tab import before_after, curve_data, span
+from workbench.inspector.runs_tab import before_after
 from workbench.inspector.what_if import changed, relabelled, saver, what_if
 from workbench.jsonl import append_json
 from workbench.recipes import METHODS, method_configs
 from workbench.store import Store, append_feedback, iter_feedback
-from workbench.types import Failure, Feedback, Passage, Reward, Verdict, WorkbenchError
+from workbench.types import Failure, Feedback, Passage, Verdict, WorkbenchError
 
 STEPS, SIZE = 3, 4
 
@@ -184,8 +186,8 @@ def test_no_link_of_a_run_leads_out_of_the_runs_folder(tmp_path, name):
     told = [*runs.names(), *policies(runs)]
     for run in runs.names():
         told += [
-            curve_data(runs, run, None, 1),
-            rollouts(runs, run, 1, "lowest"),
+            curve_data(runs, [run]),
+            rollouts(runs, run, Query(1, "lowest")),
             before_after(runs, run),
             asked_policies(runs, run),
         ]
@@ -382,20 +384,21 @@ def test_what_a_person_could_read_is_no_longer_unread_or_useless():
 
 
 def test_disagreement_is_the_spread_of_ranks():
-    def row(*values: float | None) -> Feedback:
-        return replace(worked_example(), rewards={f"m{n}": Reward(value) for n, value in enumerate(values)})
-
-    rows = [row(0.0, 5.0, 1.0), row(1.0, 4.0, 1.0), row(2.0, None, 1.0)]
+    rows: list[dict[str, float | None]] = [
+        {"m0": 0.0, "m1": 5.0, "m2": 1.0},
+        {"m0": 1.0, "m1": 4.0, "m2": 1.0},
+        {"m0": 2.0, "m1": None, "m2": 1.0},
+    ]
     # m0 ranks 0, ½, 1; m1 ranks 1, 0; m2 tells nothing apart.
-    assert [spread for _, spread in with_disagreement(rows)] == [1.0, 0.5, None]
+    assert disagreement(rows) == [1.0, 0.5, None]
 
 
 def test_rollouts_of_a_step_in_order(runs):
-    found = json.loads(rollouts(runs, "a/first", 2, "lowest"))
+    found = json.loads(rollouts(runs, "a/first", Query(2, "lowest")))
     # The claim of weight 1.0 is wrong −2, vague −1, hedged 0.5, correct 1.
     assert [row["id"] for row in found["rows"]] == [f"tarven/2/{n}" for n in range(4)]
     assert [row["values"]["rlfh"] for row in found["rows"]] == pytest.approx([1.65509, 2.65509, 4.15509, 4.65509], abs=1e-5)
-    best = json.loads(rollouts(runs, "a/first", 2, "highest"))
+    best = json.loads(rollouts(runs, "a/first", Query(2, "highest")))
     assert best["rows"][0]["id"] == "tarven/2/3"
     assert best["sorted"] == {"by": "rlfh", "order": "highest"} and best["note"].startswith("4 rollouts of step 2.")
 
@@ -405,12 +408,15 @@ def test_the_sort_options_name_what_is_sorted(runs, tmp_path):
     assert words == ["RLFH reward, lowest first", "RLFH reward, highest first", "Disagreement, largest first"]
     assert [key for _, key in order_choices("")] == list(ORDERS)
     record_scored(tmp_path / "scored")  # paid by nobody: by the first method, then
-    assert own_method(Runs(tmp_path), "scored") == json.loads(rollouts(Runs(tmp_path), "scored", 0, "lowest"))["sorted"]["by"]
+    assert (
+        own_method(Runs(tmp_path), "scored")
+        == json.loads(rollouts(Runs(tmp_path), "scored", Query(0, "lowest")))["sorted"]["by"]
+    )
 
 
 def test_rows_are_ranked_by_disagreement_in_whatever_order_they_come(tmp_path):
     append_feedback(tmp_path / "scored", samples.sample(samples.NAMES[3]))
-    found = json.loads(rollouts(Runs(tmp_path), "scored", 0, "disagreement"))
+    found = json.loads(rollouts(Runs(tmp_path), "scored", Query(0, "disagreement")))
     spreads = [row["disagreement"] for row in found["rows"]]
     assert spreads == sorted(spreads, reverse=True) and spreads[0] > spreads[-1] and found["sorted"]["by"] == "disagreement"
 
@@ -420,11 +426,10 @@ def test_a_run_without_steps_or_rollouts_says_so(tmp_path):
     (tmp_path / "empty").mkdir()
     (tmp_path / "empty" / "rollouts.jsonl").touch()
     runs = Runs(tmp_path)
-    assert span(runs, "scored") == span(runs, "empty") == (0, 0)
-    assert "its 4 rows are listed" in json.loads(curve_data(runs, "scored", None, 0))["note"]
-    assert "no rollouts yet" in json.loads(curve_data(runs, "empty", None, 0))["note"]
-    assert json.loads(rollouts(runs, "empty", 0, "lowest")) == {}
-    assert json.loads(rollouts(runs, "scored", 0, "lowest"))["note"].startswith("4 rollouts. ")
+    assert "its 4 rows are listed" in json.loads(curve_data(runs, ["scored"]))["note"]
+    assert "no rollouts yet" in json.loads(curve_data(runs, ["empty"]))["note"]
+    assert json.loads(rollouts(runs, "empty", Query(0, "lowest"))) == {}
+    assert json.loads(rollouts(runs, "scored", Query(0, "lowest")))["note"].startswith("4 rollouts. ")
 
 
 def test_only_a_recorded_failure_is_listed_as_one(tmp_path):
@@ -437,7 +442,7 @@ def test_only_a_recorded_failure_is_listed_as_one(tmp_path):
 
 
 def test_curves(runs):
-    drawn = json.loads(curve_data(runs, "a/first", "a/first", 2))["runs"]
+    drawn = json.loads(curve_data(runs, ["a/first", "a/first"]))["runs"]
     assert len(drawn) == 2 and drawn[0]["steps"] == [1, 2, 3]
     assert drawn[0]["series"]["reward"] == [0.1, 0.2, 0.3]
     assert drawn[0]["series"]["kl"] == [None] * 3

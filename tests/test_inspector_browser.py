@@ -9,13 +9,17 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.helpers.browsing import BROWSER, FIXTURES, PAYLOADS, RUN, Seen, big, familiar, hostile, tab, token
+from benchmarks.inspector import long_answer
+from tests.helpers.browsing import BROWSER, FIXTURES, PAYLOADS, RUN, Seen, big, choose_run, familiar, hostile, tab, token
 from tests.test_inspector import rollout
 from workbench.bench import TINY_POLICY
+from workbench.inspector.opened import pay
+from workbench.recipes import method_configs
+from workbench.store import append_feedback
 from workbench.token_view import export_html
 from workbench.types import Feedback, Question, Response, Reward
 
-address, browser, page, seen, shots = FIXTURES
+address, browser, page, root, seen, shots = FIXTURES
 pytestmark = BROWSER
 
 
@@ -138,27 +142,69 @@ def test_what_if_pays_the_whole_group(page, address):
 
 def test_runs_lead_to_their_rollouts(page, address, shots):
     tab(page, "Runs")
-    page.wait_for_selector(".wb-chart")
-    titles = page.locator(".wb-chart figcaption span").all_inner_texts()
-    assert titles == ["Reward", "Accuracy", "Claims not placed", "Rows not scored"]  # KL and the others were not recorded
-    assert page.locator(".wb-chart .wb-now").all_inner_texts() == ["0.300", "0.500", "0", "0.250"]
+    page.wait_for_selector(".wb-run-table tbody tr")
+    names = [row.get_attribute("data-run") for row in page.locator(".wb-run-table tbody tr").all()]
+    assert names[0] == "familiar" and names[-1] == RUN  # newest first
+    choose_run(page, RUN)
+    titles = page.locator(".wb-chart figcaption > span:first-child").all_inner_texts()
+    assert titles[0] == "Reward" and titles[-1] == "Rows not scored" and "KL to the reference" not in titles
+    now = dict(zip(titles, page.locator(".wb-chart .wb-values").all_inner_texts(), strict=True))
+    shown = ("Reward", "Accuracy", "Claims not placed", "Rows not scored")
+    assert [now[title] for title in shown] == ["0.300", "0.500", "0", "0.250"]
     assert page.locator(".wb-told").count() == 1  # RLFH and FoRAG, whose segments go by the label too, rank these rollouts
-    page.get_by_label("Compare with").click()
-    page.get_by_role("option", name=RUN).click()
+    page.get_by_label("draw logged").check()
     page.wait_for_selector(".wb-line-1")
+    page.get_by_label("smoothing").fill("0.5")
+    assert page.locator(".wb-chart").first.locator(".wb-raw").count() == 2
     rows = page.locator(".wb-listed tr.wb-open")
     assert [row.get_attribute("data-row") for row in rows.all()] == [f"tarven/3/{n}" for n in range(4)]
     assert page.locator(".wb-listed th.tv-now").inner_text() == "RLFH ↑"
-    page.get_by_label("RLFH reward, highest first").check()
+    page.get_by_label("Sort by").select_option("highest")
     page.wait_for_function("document.querySelector('.wb-listed tr.wb-open').dataset.row === 'tarven/3/3'")
+    page.locator(".wb-curve").first.hover(position={"x": 2, "y": 40})
+    assert set(page.locator(".wb-at").all_inner_texts()) == {"step 1"}  # in all charts at once
     page.locator(".wb-curve").first.click(position={"x": 2, "y": 40})  # the first step
     page.wait_for_function("document.querySelector('.wb-listed tr.wb-open').dataset.row === 'tarven/1/3'")
-    page.get_by_text("Before and after").click()
+    page.get_by_text("Before and after", exact=True).click()
     page.get_by_text("0.500 [0.400, 0.600]").first.wait_for()
     page.screenshot(path=shots / "runs.png", full_page=True)
     rows.first.click()
     page.wait_for_function("new URLSearchParams(location.search).get('id') === 'tarven/1/3'")
     assert page.locator("#inspect-view .tv-big").is_visible() and big(page) == "+4.66"
+    page.get_by_role("button", name="Next", exact=True).click()  # the second best of the list, not the next of the file
+    page.wait_for_function("new URLSearchParams(location.search).get('id') === 'tarven/1/2'")
+    page.get_by_text("2 of 4 in the list").wait_for()
+
+
+def test_rollouts_are_searched_filtered_and_saved(page):
+    tab(page, "Runs")
+    page.wait_for_selector(".wb-run-table tbody tr")
+    choose_run(page, RUN)
+    rows = page.locator(".wb-listed tr.wb-open")
+    page.get_by_label("all steps").check()
+    page.wait_for_function("document.querySelectorAll('.wb-listed tr.wb-open').length === 12")
+    page.get_by_label("from value").fill("4.2")
+    page.wait_for_function("document.querySelectorAll('.wb-listed tr.wb-open').length === 3")
+    assert [row.get_attribute("data-row") for row in rows.all()] == [f"tarven/{n}/3" for n in (1, 2, 3)]
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save as CSV").click()
+    assert len(Path(download.value.path()).read_text().splitlines()) >= 4
+    page.get_by_label("search answers and questions").fill("<b>nothing")
+    page.get_by_text("No rollout is like this.").wait_for()
+
+
+def test_a_running_training_is_followed_and_nobody_loses_the_place(page, root):
+    tab(page, "Runs")
+    page.wait_for_selector(".wb-run-table tbody tr")
+    choose_run(page, "growing")
+    page.get_by_label("step", exact=True).fill("1")
+    page.wait_for_function("document.querySelector('.wb-listed tr.wb-open').dataset.row === 'tarven/1/0'")
+    page.evaluate("window.kept = document.querySelector('.wb-listed tr.wb-open')")
+    append_feedback(root / "growing", [rollout(3, sample) for sample in range(4)])
+    shown = "document.querySelector('tr[data-run=growing] [data-label=steps]').textContent === '3'"
+    page.wait_for_function(f"{shown} && document.querySelector('[aria-label=step]').max === '3'", timeout=3000)
+    assert page.get_by_label("step", exact=True).input_value() == "1"
+    assert page.evaluate("window.kept === document.querySelector('.wb-listed tr.wb-open')")
 
 
 def test_a_permalink_opens_its_row(page, address):
@@ -180,9 +226,8 @@ def test_hostile_text_is_shown_as_text(page, address, seen):
     page.goto(f"{address}?run=hostile&id={'x'}")  # no such row: the page still opens
     page.wait_for_selector("[role=alert]")
     tab(page, "Runs")
-    page.wait_for_selector(".wb-chart")
-    page.get_by_label("Run", exact=True).last.click()
-    page.get_by_role("option", name="hostile").click()
+    page.wait_for_selector(".wb-run-table tbody tr")
+    choose_run(page, "hostile")
     page.wait_for_function("document.querySelectorAll('.wb-listed tr.wb-open').length === 40")
     page.locator(".wb-listed tr.wb-open").first.click()
     page.wait_for_function("document.querySelector('#inspect-view .tv-facts').textContent.includes('hostile')")
@@ -254,8 +299,8 @@ def test_a_list_of_rollouts_takes_any_name(page, address):
     page.goto(f"{address}?run=familiar&id=constructor/0")
     page.wait_for_function("document.querySelector('#inspect-view .tv-facts')?.textContent.includes('familiar')")
     tab(page, "Runs")
-    page.get_by_label("Run", exact=True).last.click()
-    page.get_by_role("option", name="familiar").click()
+    page.wait_for_selector(".wb-run-table tbody tr")
+    choose_run(page, "familiar")
     page.wait_for_selector(".wb-listed tr.wb-open")
     assert "constructor" in page.locator(".wb-listed th").all_inner_texts() and "native code" not in page.content()
     for name in ("Compare", "What if"):
@@ -311,6 +356,25 @@ def test_two_thousand_tokens_are_drawn_and_recoloured(browser, tmp_path):
     page.close()
 
 
+def test_the_claims_of_a_long_answer_are_filtered_and_sorted(browser, tmp_path):
+    (tmp_path / "long.html").write_text(
+        export_html(pay(long_answer(), method_configs(("rlfh", "forag"))), "rlfh"), encoding="utf-8"
+    )
+    page = browser.new_page()
+    page.goto((tmp_path / "long.html").as_uri())
+    rows = page.locator("tr[data-claim]")
+    assert rows.count() == 200
+    page.get_by_label("which claims").select_option("wrong")
+    assert rows.count() == 40 and {text.split()[-1] for text in rows.locator(".tv-chip").all_inner_texts()} == {"wrong"}
+    page.get_by_label("which claims").select_option("")
+    page.get_by_label("order of the claims").select_option("lowest")
+    paid = [float(text.replace("−", "-").replace("·", "0")) for text in rows.locator("td.tv-now").all_inner_texts()]
+    assert paid == sorted(paid) and paid[0] < 0 < paid[-1]
+    page.locator("[data-method=forag]").click()
+    assert page.get_by_label("order of the claims").locator("option:checked").inner_text() == "FoRAG, lowest first"
+    page.close()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_phone_scrolls_only_down(browser, address, shots, scheme):
     seen = Seen()
@@ -323,7 +387,7 @@ def test_a_phone_scrolls_only_down(browser, address, shots, scheme):
         "Inspect": "#inspect-view .tv-big",
         "Compare": "#compare-view .tv-t",
         "What if": "#wb-rlfh-alpha",
-        "Runs": ".wb-chart",
+        "Runs": ".wb-run-table tbody tr",
         "Live": "text=Temperature",
     }
     for name, selector in waits.items():

@@ -11,14 +11,16 @@ from pathlib import Path
 import pytest
 
 from tests.test_inspector import SIZE, STEPS, record, rollout
-from workbench.inspector import runs as stored
+from workbench.inspector.curves import curve_data, run_list
 from workbench.inspector.inspect_tab import moved, open_number, shown_or_error
+from workbench.inspector.listing import ORDERS, Query
 from workbench.inspector.live import policies
 from workbench.inspector.opened import NOTHING, open_row, show
 from workbench.inspector.page import Settings, first_shown
-from workbench.inspector.rollouts import ORDERS, rollouts
+from workbench.inspector.rollouts import rollouts
 from workbench.inspector.runs import Runs
-from workbench.inspector.runs_tab import before_after, curve_data, span
+from workbench.inspector.runs_tab import before_after
+from workbench.runs import rows as stored
 from workbench.store import append_feedback
 from workbench.types import WorkbenchError
 
@@ -118,11 +120,11 @@ def test_a_damaged_run_says_so_and_every_other_is_shown(tmp_path: Path, name: st
         assert (view == NOTHING) == ("error" in json.loads(note))
         assert len(moved(runs, "bad", place, 1)) == 3
     for step in range(STEPS + 1):
-        told = [json.loads(rollouts(runs, "bad", step, order)) for order in ORDERS]
-        told += [json.loads(curve_data(runs, "bad", "good", step)), json.loads(before_after(runs, "bad"))]
+        told = [json.loads(rollouts(runs, "bad", Query(step, order))) for order in ORDERS]
+        told += [json.loads(curve_data(runs, ["bad", "good"])), *run_list(runs), json.loads(before_after(runs, "bad"))]
         assert all(isinstance(one, dict) for one in told)
-    assert span(runs, "bad")[0] <= span(runs, "bad")[1]
-    assert [len(json.loads(rollouts(runs, "good", 1, ORDERS[0]))["rows"]), span(runs, "good")] == [SIZE, (1, STEPS)]
+    good = json.loads(rollouts(runs, "good", Query(1, ORDERS[0])))
+    assert [len(good["rows"]), good["choices"]["steps"]] == [SIZE, [1, STEPS]]
 
 
 @pytest.mark.parametrize(
@@ -141,7 +143,7 @@ def test_what_is_damaged_is_named(tmp_path: Path, name: str, told: str) -> None:
 def test_damaged_rows_are_counted_and_the_rest_of_their_step_is_listed(tmp_path: Path) -> None:
     DAMAGE["claims that are a text"](record(tmp_path / "bad"))
     runs = Runs(tmp_path)
-    told = json.loads(rollouts(runs, "bad", 1, ORDERS[0]))
+    told = json.loads(rollouts(runs, "bad", Query(1, ORDERS[0])))
     assert len(told["rows"]) == SIZE - 1 and "1 row is left out: row 1 of run 'bad' is damaged" in told["note"]
     # Advantages over what is left of the group would be other numbers: there are none.
     data = json.loads(show(open_row(runs, "bad", "tarven/1/1")))

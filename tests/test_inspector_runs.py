@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import csv
+import io
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,17 +16,22 @@ import pytest
 from tests.helpers.score_helpers import write
 from tests.test_score import SAID
 from workbench.examples import worked_example
+from workbench.inspector.curves import curve_data, run_list
+from workbench.inspector.export import exported
+from workbench.inspector.inspect_tab import moved
+from workbench.inspector.listing import Query, own_method, query_of
 from workbench.inspector.opened import configs_of, open_row, paid, show
-from workbench.inspector.rollouts import order_choices, own_method, rollouts
+from workbench.inspector.rollouts import order_choices, rollouts
 from workbench.inspector.runs import Runs
-from workbench.inspector.runs_tab import curve_data
-from workbench.inspector.series import reward_columns
+from workbench.inspector.runs_tab import server_functions
 from workbench.inspector.what_if import what_if
 from workbench.recipes import METHODS, method_configs
+from workbench.runs.folder import lock
+from workbench.runs.steps import reward_columns
 from workbench.score import Options, score_file
 from workbench.score.imports import import_completions
 from workbench.store import append_feedback
-from workbench.types import Feedback, Reward, Verdict, WorkbenchError
+from workbench.types import Feedback, Question, Response, Reward, Verdict, WorkbenchError
 
 OUTCOMES = (("correct", 1.0), ("uncertain", 0.0), ("incorrect", -1.0))
 
@@ -85,7 +94,7 @@ def test_what_nobody_asked_for_is_not_paid(tmp_path: Path) -> None:
     assert klcf.value is None and klcf.error is not None
     missing = "the truth of its claims and the facts of a checklist"
     assert klcf.error.message == f"KLCF was not asked for when this answer was checked: no verdict on {missing}"
-    found = json.loads(rollouts(runs, "run", 0, "disagreement"))
+    found = json.loads(rollouts(runs, "run", Query(0, "disagreement")))
     assert found["methods"] == ["truthrl"] and found["scored"]["klcf"] == [0, 3] and found["scored"]["truthrl"] == [3, 3]
     assert set(found["unscored"]) == {"rlfh", "forag", "klcf", "knowrl"} and "not asked for" in found["unscored"]["klcf"]
     assert [row["disagreement"] for row in found["rows"]] == [None] * 3  # one method alone does not disagree
@@ -109,7 +118,7 @@ def test_what_a_trainer_logged_is_no_method(tmp_path: Path) -> None:
     record_logged(tmp_path / "run")
     runs = Runs(tmp_path)
     assert own_method(runs, "run") == "" and order_choices("")[0][0] == "Logged reward, lowest first"
-    found = json.loads(rollouts(runs, "run", 2, "highest"))
+    found = json.loads(rollouts(runs, "run", Query(2, "highest")))
     assert found["methods"] == [] and found["logged"] == ["trl:accuracy", "trl:format", "trl:completion_length"]
     assert [row["values"]["trl:accuracy"] for row in found["rows"]] == [2, 2, 0, 0]  # by accuracy + format
     assert [row["disagreement"] for row in found["rows"]] == [None] * 4
@@ -130,7 +139,7 @@ def test_the_sum_of_a_trainer_s_columns_is_the_reward() -> None:
 
 
 def curves(folder: Path, name: str) -> dict[str, Any]:
-    found = json.loads(curve_data(Runs(folder), name, None, 1))
+    found = json.loads(curve_data(Runs(folder), [name]))
     return {one["title"]: found["runs"][0]["series"][one["name"]] for one in found["series"]}
 
 
@@ -157,5 +166,143 @@ def test_the_curves_of_what_was_scored_of_an_imported_run(tmp_path: Path) -> Non
     drawn = curves(tmp_path, "run")
     assert drawn["Reward"] == [0.0, 0.5] and drawn["Reward, outcome"] == [0.0, 0.5]
     assert (drawn["Accuracy"], drawn["Abstention"], drawn["Hallucination"]) == ([0.5, 0.5], [0, 0.5], [0.5, 0])
-    both = json.loads(curve_data(Runs(tmp_path), "run", "logged", 1))
+    both = json.loads(curve_data(Runs(tmp_path), ["run", "logged"]))
     assert all(len(run["series"][one["name"]]) == 2 for one in both["series"] for run in both["runs"])  # each has every curve
+
+
+def record_queried(folder: Path) -> Path:
+    """Two steps of four rows each on two questions, of tiers known and half, the rewards 0 to 7 in a shuffled order."""
+    rows = []
+    for number, value in enumerate((3, 1, 7, 0, 4, 6, 2, 5)):
+        question = Question(
+            f"q{number % 2}", ("Who built it?", "Wo liegt ES?")[number % 2], kind=("single", "list")[number % 2]
+        )
+        question = replace(question, meta={"tier": ("known", "half")[number % 2]})
+        text = f"Answer {number} <b>ÄRGER</b>" if number == 5 else f"Answer {number}"
+        response = Response(f"r{number}", question, text, step=1 + number // 4, offsets=((0, 6),))
+        label = OUTCOMES[number % 3][0]
+        parts = {"form": float(number)}
+        rows.append(
+            Feedback(response, verdicts=(Verdict("outcome", "answer", label),), rewards={"truthrl": Reward(value, parts)})
+        )
+    append_feedback(folder, rows)
+    return folder
+
+
+def ids(root: Path, **query: Any) -> list[str]:
+    return [row["id"] for row in json.loads(rollouts(Runs(root), "run", query_of(query))).get("rows", [])]
+
+
+def test_rollouts_are_chosen_by_all_that_is_known_of_them(tmp_path: Path) -> None:
+    record_queried(tmp_path / "run")
+    assert ids(tmp_path) == ["r3", "r1", "r6", "r0", "r4", "r7", "r5", "r2"]  # of all steps, by reward
+    assert ids(tmp_path, step=2, order="highest") == ["r5", "r7", "r4", "r6"]
+    assert ids(tmp_path, text="es?") == ["r3", "r1", "r7", "r5"]  # the question's text, whatever its case
+    assert ids(tmp_path, text="<B>ärger") == ["r5"]
+    assert ids(tmp_path, outcome="incorrect") == ["r5", "r2"] and ids(tmp_path, outcome="none") == []
+    assert ids(tmp_path, tier="half", kind="list", step=1) == ["r3", "r1"] and ids(tmp_path, tier="known", kind="list") == []
+    assert ids(tmp_path, low=5.5) == ["r5", "r2"] and ids(tmp_path, low=2, high=3) == ["r6", "r0"]
+    assert ids(tmp_path, of="part:form", high=1) == ["r1", "r0"] and ids(tmp_path, of="part:none") == []
+    found = json.loads(rollouts(Runs(tmp_path), "run", query_of({"text": "nowhere"})))
+    assert found["note"] == "No rollout is like this." and found["choices"]["tiers"] == ["half", "known"]
+    assert found["choices"]["steps"] == [1, 2] and found["choices"]["parts"] == ["part:form"]
+
+
+ASKED = ({"step": "1", "low": "x", "start": -5, "order": "<b>"}, {"step": True, "text": 3, "high": float("nan")})
+
+
+@pytest.mark.parametrize("request_", ASKED)
+def test_a_query_that_is_none_asks_for_everything(request_: dict[str, Any]) -> None:
+    assert query_of(request_) == Query()
+
+
+def test_every_row_can_be_reached_page_by_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    record_queried(tmp_path / "run")
+    monkeypatch.setattr("workbench.inspector.listing.PAGE", 3)
+    monkeypatch.setattr("workbench.inspector.rollouts.PAGE", 3)
+    assert [ids(tmp_path, start=start) for start in (0, 3, 6)] == [["r3", "r1", "r6"], ["r0", "r4", "r7"], ["r5", "r2"]]
+    told = json.loads(rollouts(Runs(tmp_path), "run", Query(start=3)))
+    assert (told["count"], told["page"]) == (8, 3) and told["note"].startswith("8 rollouts; 4 to 6 in this order are listed")
+
+
+def test_no_row_is_read_or_paid_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    record_queried(tmp_path / "run")
+    runs, read, feedback = Runs(tmp_path), [], Runs.feedback
+
+    def counted(self: Runs, name: str, entry: Any) -> Feedback:
+        read.append(entry.number)
+        return feedback(self, name, entry)
+
+    monkeypatch.setattr(Runs, "feedback", counted)
+    for order in ("lowest", "disagreement", "highest"):
+        rollouts(runs, "run", Query(1, order))
+    assert sorted(read) == [0, 1, 2, 3]
+
+
+def test_next_and_previous_follow_the_list_that_a_row_was_opened_from(tmp_path: Path) -> None:
+    record_queried(tmp_path / "run")
+    runs, came = Runs(tmp_path), {"run": "run", "query": {"order": "highest", "tier": "half"}}
+    place, seen = 6.0, []  # row 6 is r5, the best of its tier
+    for _ in range(3):
+        place, view, note = moved(runs, "run", place, 1, came)
+        seen.append((json.loads(view)["id"], json.loads(note)["note"]))
+    assert [name for name, _ in seen] == ["r7", "r1", "r3"] and seen[0][1].startswith("2 of 4 in the list")
+    assert "end of the list" in moved(runs, "run", place, 1, came)[2]
+    assert moved(runs, "run", place, -1, came)[0] == 2 and json.loads(moved(runs, "run", 1, 1)[1])["id"] == "r1"  # by file
+    assert json.loads(moved(runs, "run", 1, 1, {"run": "other"})[1])["id"] == "r1"
+
+
+def test_runs_are_listed_newest_first_with_what_is_known_of_them(tmp_path: Path) -> None:
+    record_queried(tmp_path / "run")
+    for age, name in ((30, "old"), (20, "seed")):
+        record_queried(tmp_path / name)
+        (tmp_path / name / "config.json").write_text(json.dumps({"method": "truthrl", "seed": age, "config": {}}))
+        lines = ({"step": step, "reward": reward} for step, reward in ((1, 0.5), (2, 0.75), (3, 0.25)))
+        (tmp_path / name / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        os.utime(tmp_path / name / "rollouts.jsonl", (age, 2000 - age))
+    (tmp_path / "seed" / "summary.json").write_text('{"status": "done"}')
+    (tmp_path / "old" / "config.json").write_text("[1]")
+    told = run_list(Runs(tmp_path))
+    assert [run["name"] for run in told] == ["run", "seed", "old"] and "config.json is damaged" in told[2]["broken"]
+    keys = ("method", "seed", "status", "steps", "last", "best")
+    assert [told[1][key] for key in keys] == ["truthrl", 20, "done", 3, 0.25, [2, 0.75]]
+    # The rows of the other: (3 + 1 + 7 + 0) / 4 and (4 + 6 + 2 + 5) / 4.
+    assert [told[0][key] for key in keys] == ["truthrl", None, "recorded", 2, 4.25, [2, 4.25]]
+
+
+def test_a_run_that_is_being_trained_is_told_apart_and_seen_to_grow(tmp_path: Path) -> None:
+    folder, runs = record_queried(tmp_path / "run"), Runs(tmp_path)
+    (folder / "config.json").write_text('{"method": "truthrl"}')
+    assert run_list(runs)[0]["status"] == "unfinished"
+    with lock(folder):
+        assert run_list(runs)[0]["status"] == "running"
+    look = next(function for function in server_functions(runs) if function.__name__ == "look")
+    first = look({"names": ["run"], "stamp": None})
+    assert look({"names": ["run"], "stamp": first["stamp"]}) == {"same": True}
+    late = worked_example()
+    append_feedback(
+        folder, [replace(late, response=replace(late.response, id="late", step=3), rewards={"truthrl": Reward(1.0)})]
+    )
+    grown = look({"names": ["run"], "stamp": first["stamp"]})
+    assert json.loads(grown["curves"])["runs"][0]["steps"] == [1, 2, 3] and json.loads(grown["runs"])[0]["steps"] == 3
+
+
+def test_what_is_listed_is_saved_and_no_cell_is_a_formula(tmp_path: Path) -> None:
+    folder = record_queried(tmp_path / "run")
+    row = worked_example()
+    evil = replace(row.response, id="evil", text='=HYPERLINK("http://evil.example")\n<b>', step=3)
+    append_feedback(folder, [replace(row, response=evil, rewards={"truthrl": Reward(9.0)})])
+    saved = exported(Runs(tmp_path), "run", Query(order="highest", low=5), "csv")
+    lines = list(csv.DictReader(io.StringIO(base64.b64decode(saved["base64"]).decode())))
+    assert [line["id"] for line in lines] == ["evil", "r2", "r5", "r7"] and saved["name"] == "run-rollouts.csv"
+    assert lines[0]["response"] == '\'=HYPERLINK("http://evil.example")\n<b>' and lines[2]["part:form"] == "5.0"
+    assert (lines[1]["tier"], lines[1]["question"], lines[1]["reward_truthrl"]) == ("known", "Who built it?", "7.0")
+    with pytest.raises(WorkbenchError, match="choose one of csv, parquet"):
+        exported(Runs(tmp_path), "run", Query(), "pickle")
+
+
+def test_an_index_that_names_another_row_shows_none(tmp_path: Path) -> None:
+    runs = Runs(record_queried(tmp_path / "run").parent)
+    first, second, *_ = runs.index("run").entries
+    with pytest.raises(WorkbenchError, match="its index names another row"):
+        runs.feedback("run", first._replace(offset=second.offset))

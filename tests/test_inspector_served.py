@@ -14,7 +14,7 @@ import pytest
 
 from tests.helpers.browsing import BROWSER, CHROMIUM, FIXTURES, PROXY, RUN
 
-address = FIXTURES[0]
+address, root = FIXTURES[0], FIXTURES[3]
 pytestmark = pytest.mark.slow
 in_chromium = BROWSER[1]
 

@@ -6,10 +6,10 @@ import re
 
 import pytest
 
-from tests.helpers.browsing import BROWSER, FIXTURES, ROOT, RUN, tab, token
+from tests.helpers.browsing import BROWSER, FIXTURES, ROOT, RUN, choose_run, tab, token
 from workbench.recipes import METHODS
 
-address, browser, page, seen, shots = FIXTURES
+address, browser, page, root, seen, shots = FIXTURES
 pytestmark = BROWSER
 
 
@@ -68,28 +68,57 @@ def test_every_label_is_in_words(page):
 
 def test_a_run_without_steps_or_rollouts_has_no_slider(page, shots):
     tab(page, "Runs")
-    page.wait_for_selector(".wb-chart")
-    slider = page.get_by_role("slider", name="range slider for Step")
-    assert slider.is_visible()
-    page.get_by_label("Run", exact=True).last.click()
-    page.get_by_role("option", name="scored").click()
+    page.wait_for_selector(".wb-run-table tbody tr")
+    slider = page.get_by_label("step", exact=True)
+    choose_run(page, RUN)
+    slider.wait_for()
+    choose_run(page, "scored")
     page.get_by_text("This run has no training steps: its 4 rows are listed below.").wait_for()
-    assert page.locator(".wb-listed tr.wb-open").count() == 4 and not slider.is_visible()
-    page.get_by_label("Disagreement, largest first").check()
+    assert page.locator(".wb-listed tr.wb-open").count() == 4 and not slider.count()
+    page.get_by_label("Sort by").select_option("disagreement")
     page.get_by_text("the value is an answer's highest rank less its lowest").wait_for()
     outcomes = page.locator(".wb-listed td.tv-outcome").all_inner_texts()
     assert sorted(" ".join(text.split()) for text in outcomes) == [
         "! failed the judge gave no answer (stage: judge, timeout)", "– no gold answer", "– not judged", "✓ correct",
     ]  # fmt: skip
     page.screenshot(path=shots / "runs-without-steps.png", full_page=True)
-    page.get_by_label("Run", exact=True).last.click()
-    page.get_by_role("option", name="empty").click()
+    choose_run(page, "empty")
     page.get_by_text("This run has no rollouts yet").wait_for()
-    assert not page.locator(".wb-listed tr").count() and not slider.is_visible()
-    page.get_by_label("Run", exact=True).last.click()
-    page.get_by_role("option", name=RUN).click()
+    assert not page.locator("#runs-view .wb-listed tr").count() and not slider.count()
+    choose_run(page, RUN)
     page.wait_for_selector(".wb-chart")
     slider.wait_for()
+
+
+FONTS = {
+    "its own": "",
+    "wide": "'DejaVu Sans', Verdana",
+    "narrow": "'Liberation Sans Narrow'",
+    "serif": "'Liberation Serif', Georgia",
+}
+FITS = """() => [document.documentElement.scrollWidth <= innerWidth,
+    document.querySelector(".wb-controls").getBoundingClientRect().bottom <= innerHeight,
+    [...document.querySelectorAll("#what-if-view :is(.tv-table-frame, .wb-controls)")]
+        .every((e) => e.scrollWidth <= e.clientWidth + 1)]"""
+TABS = {"Inspect": "#inspect-view .tv-big", "Runs": ".wb-run-table tbody tr", "What if": "#wb-rlfh-min_coverage"}
+
+
+@pytest.mark.parametrize("size", [16, 24])
+@pytest.mark.parametrize("font", FONTS)
+def test_the_page_fits_with_any_usual_font_and_a_large_default_size(browser, address, font, size):
+    page = browser.new_page(viewport={"width": 1280, "height": 800})
+    page.set_default_timeout(15000)
+    page.goto(address)
+    family = f"* {{ font-family: {FONTS[font]} !important; }}" if FONTS[font] else ""
+    page.add_style_tag(content=f"html {{ font-size: {size}px; }} {family}")
+    page.wait_for_selector("#inspect-view .tv-t")
+    for name, selector in TABS.items():
+        tab(page, name)
+        page.wait_for_selector(selector)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), name
+    page.wait_for_timeout(200)
+    assert page.evaluate(FITS) == [True, True, True]
+    page.close()
 
 
 @pytest.mark.parametrize(("width", "height"), [(1280, 800), (1024, 768)])
@@ -102,7 +131,7 @@ def test_what_if_fits_the_window(browser, address, shots, width, height):
     page.wait_for_selector("#wb-rlfh-min_coverage")
     panel = page.locator(".wb-controls").bounding_box()
     assert panel["y"] + panel["height"] <= height
-    assert page.locator(".wb-controls").evaluate("e => e.scrollHeight <= e.clientHeight && e.scrollWidth <= e.clientWidth")
+    assert page.locator(".wb-controls").evaluate("e => e.scrollWidth <= e.clientWidth")  # it may scroll down, in a large font
     cut = "[...document.querySelectorAll('#what-if-view .tv-table-frame')].filter(e => e.scrollWidth > e.clientWidth).length"
     assert page.evaluate(cut) == 0 and page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     page.screenshot(path=shots / f"what-if-{width}.png", full_page=True)
@@ -111,16 +140,15 @@ def test_what_if_fits_the_window(browser, address, shots, width, height):
 
 def test_an_imported_run_has_curves_and_its_logged_numbers_are_no_methods(page, shots):
     tab(page, "Runs")
-    page.wait_for_selector(".wb-chart")
-    page.get_by_label("Run", exact=True).last.click()
-    page.get_by_role("option", name="logged").click()
+    page.wait_for_selector(".wb-run-table tbody tr")
+    choose_run(page, "logged")
     page.get_by_text("Logged, accuracy").wait_for()
-    assert page.locator(".wb-chart figcaption span").all_inner_texts() == [
+    assert page.locator(".wb-chart figcaption > span:first-child").all_inner_texts() == [
         "Reward", "Spread of the reward in a group", "Logged, accuracy", "Logged, format", "Logged, completion length",
         "Length, tokens", "Rows not scored",
     ]  # fmt: skip
-    assert page.get_by_label("Logged reward, lowest first").is_checked()
-    heads = page.locator(".wb-listed th").all_inner_texts()
+    assert page.get_by_label("Sort by").locator("option").first.inner_text() == "Logged reward, lowest first"
+    heads = page.locator("#runs-view .wb-listed th").all_inner_texts()
     logged = [f"{name}, logged by TRL" for name in ("accuracy", "format", "completion length")]
     assert heads == ["Question and answer", "Outcome", *logged]
     assert "KLCF n/a:" in page.locator(".wb-listed").inner_text()

@@ -53,6 +53,11 @@ def failed(row: Mapping[str, Any]) -> bool:
     return bool(failures(row))
 
 
+def is_logged(name: str) -> bool:
+    """Whether a reward is a number that a trainer logged ("trl:NAME", "verl:NAME"), and no method's."""
+    return ":" in name
+
+
 def lacking(row: Mapping[str, Any]) -> set[str]:
     """What the input of a row gives nothing for, in the words of `LACKING`."""
     return {LACKING[error["kind"]] for error in recorded(row) if error.get("kind") in LACKING}
@@ -73,7 +78,7 @@ def judged(row: Mapping[str, Any]) -> bool:
         return True
     if any(not verdict.get("error") or _is_finding(verdict["error"]) for verdict in _verdicts(row)):
         return True
-    own = (reward for name, reward in _rewards(row) if ":" not in name and not str(row.get("response") or "").strip())
+    own = (reward for name, reward in _rewards(row) if not is_logged(name) and not str(row.get("response") or "").strip())
     return any(isinstance(reward, Mapping) and reward.get("value") is not None for reward in own)
 
 

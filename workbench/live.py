@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.background import INTERRUPTED, Background, start
 from workbench.experiment import run_experiment
-from workbench.inspector.growing import Growing
 from workbench.plots import training_dynamics
 from workbench.queue.entries import Entry
 from workbench.queue.runs import planned
 from workbench.recipes import trained
 from workbench.runs.folder import finished, in_use, read_json
+from workbench.runs.growing import Growing
 from workbench.types import WorkbenchError
 
 if TYPE_CHECKING:

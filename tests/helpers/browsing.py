@@ -16,9 +16,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.test_inspector import record, record_scored
+from tests.test_inspector import record, record_scored, rollout
 from tests.test_inspector_runs import record_logged
 from workbench.knowledge import build_index
+from workbench.store import append_feedback
 from workbench.types import Claim, Event, Failure, Feedback, Passage, Question, Response, Reward, Verdict
 
 pytest.importorskip("gradio", reason="the apps extra is not installed")
@@ -138,10 +139,16 @@ class Seen:
 
 
 @pytest.fixture(scope="module")
-def address(tmp_path_factory) -> Iterator[str]:
+def root(tmp_path_factory) -> Path:
+    """The folder of the runs that are shown."""
+    return tmp_path_factory.mktemp("runs")
+
+
+@pytest.fixture(scope="module")
+def address(root) -> Iterator[str]:
     """The inspector as its command starts it, over a folder with a run and a hostile one."""
-    root = tmp_path_factory.mktemp("runs")
     record(root / "a" / "first")
+    append_feedback(root / "growing", [rollout(step, sample) for step in (1, 2) for sample in range(4)])
     record_scored(root / "scored")
     record_logged(root / "logged")
     (root / "empty").mkdir()
@@ -203,7 +210,7 @@ def page(browser, address, seen) -> Iterator[Any]:
     assert (seen.outside(), seen.errors, seen.dialogs, hit) == ([], [], [], 0)
 
 
-FIXTURES = (address, browser, page, seen, shots)  # a test module assigns them to these names
+FIXTURES = (address, browser, page, root, seen, shots)  # a test module assigns them to these names
 
 
 def tab(page: Any, name: str) -> None:
@@ -214,6 +221,13 @@ def tab(page: Any, name: str) -> None:
     else:
         page.locator(".overflow-menu > button").first.click()
         page.locator(".overflow-dropdown button", has_text=name).click()
+
+
+def choose_run(page: Any, name: str) -> None:
+    """Choose a run of the Runs tab, and wait until its rollouts are listed or there is said to be none."""
+    page.locator(f"#runs-view tr[data-run='{name}'] .wb-run-name").click()
+    page.wait_for_selector(f"#runs-view tr[data-run='{name}'].tv-row-on")
+    page.wait_for_function("document.querySelector('#runs-view .wb-busy').textContent === ''")
 
 
 def token(page: Any, text: str, view: str = "#inspect-view") -> Any:

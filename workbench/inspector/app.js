@@ -96,7 +96,7 @@ function answerList({rows, methods, logged = [], scored = {}, unscored = {}, sor
     onkeydown: (event) => ["Enter", " "].includes(event.key) && (event.preventDefault(), open(row)),
   },
   h("td", {class: "tv-claim"},
-    place && rows[place - 1].question === row.question ? null : h("div", {class: "tv-small", dir: "auto"}, row.question),
+    place && askedOf(rows[place - 1]) === askedOf(row) ? null : div("tv-small", tagsOf(row), h("bdi", {}, row.question)),
     h("div", {dir: "auto", class: "wb-answer"}, row.text.trim() || "(empty)")),
   h("td", {class: "tv-outcome", "data-label": "outcome"}, outcome(row)),
   methods.map(value(row)),
@@ -114,6 +114,10 @@ function answerList({rows, methods, logged = [], scored = {}, unscored = {}, sor
   const without = Object.entries(unscored).map(([method, why]) => h("p", {class: "tv-small wb-unscored"}, h("b", {}, `${nameOf(method)} n/a: `), why));
   return [told, ...without, plainTable(heads, rows.map(line), "tv-table", style)];
 }
+
+// What is told of the question once: its step, tier and kind, and its text.
+const tagsOf = (row) => [known(row.step) ? `step ${row.step}` : null, row.tier, row.kind].filter(Boolean).map((tag) => span("tv-tag", spaced(tag)));
+const askedOf = (row) => JSON.stringify([row.step, row.question, row.tier, row.kind]);
 
 const DISAGREEMENT = "how differently the methods rank an answer. Each method ranks the rollouts of the step (of the run, if it has no steps) by its " +
   "reward, from 0 (lowest) to 1 (highest); the value is an answer's highest rank less its lowest. 0: all methods agree; 1: the best of one is the worst of another.";
@@ -143,9 +147,10 @@ function mountList(root, gradio) {
 // A message, or a table of texts.
 function mountNote(root, gradio) {
   root.classList.add("tv-colours");
-  onValue(gradio, (data) => {
-    const cells = (row) => row.map((cell, index) => h("td", {dir: "auto", "data-label": data.table.head[index]}, cell));
-    const table = data.table ? plainTable(data.table.head, data.table.rows.map((row) => h("tr", {}, cells(row)))) : null;
-    root.replaceChildren(...(Object.keys(data).length ? [div("tv", said(data), table)] : []));
-  });
+  onValue(gradio, (data) => root.replaceChildren(...(Object.keys(data).length ? [div("tv", noted(data))] : [])));
+}
+
+function noted(data) {
+  const cells = (row) => row.map((cell, index) => h("td", {dir: "auto", "data-label": data.table.head[index]}, cell));
+  return [...said(data), data.table ? plainTable(data.table.head, data.table.rows.map((row) => h("tr", {}, cells(row)))) : null];
 }

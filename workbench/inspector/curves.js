@@ -1,6 +1,6 @@
-// Small line charts of a run over its steps, drawn as SVG; the step under the pointer is named, a click chooses it.
+// Small line charts of runs over their steps, drawn as SVG: all name the step under the pointer and what each run has there.
 
-const WIDTH = 260, HEIGHT = 96;
+const WIDTH = 260, HEIGHT = 96, COLOURS = 6;
 
 function svg(tag, attributes, ...children) {
   const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
@@ -9,60 +9,112 @@ function svg(tag, attributes, ...children) {
   return element;
 }
 
-function chart(series, runs, step, choose) {
-  const points = runs.flatMap((run) => run.series[series.name].filter((value) => value !== null));
+const colourOf = (index) => `wb-ink-${index % COLOURS}${index < COLOURS ? "" : " wb-dashed"}`;
+const known = (value) => value !== null && value !== undefined;
+
+// An exponential mean, corrected for its beginning: `share` of what came before counts on. Gaps stay gaps.
+function smoothed(values, share) {
+  let sum = 0, weight = 0;
+  return values.map((value) => {
+    if (!known(value)) return null;
+    [sum, weight] = [share * sum + (1 - share) * value, share * weight + (1 - share)];
+    return sum / weight;
+  });
+}
+
+// What is drawn: each run, or the mean of those that differ in their seed alone, with the least and the most of them.
+function linesOf(runs, series, {smooth, bands}) {
+  const single = (run) => ({name: run.name, steps: run.steps, values: smoothed(run.series[series.name], smooth), raw: smooth ? run.series[series.name] : null});
+  if (!bands) return runs.map(single);
+  const families = new Map();
+  for (const run of runs) families.set(run.family, [...(families.get(run.family) || []), run]);
+  return [...families.values()].map((family) => (family.length < 2 ? single(family[0]) : bandOf(family, series, smooth)));
+}
+
+function bandOf(family, series, smooth) {
+  const steps = [...new Set(family.flatMap((run) => run.steps))].sort((a, b) => a - b);
+  const drawn = family.map((run) => new Map(smoothed(run.series[series.name], smooth).map((value, place) => [run.steps[place], value])));
+  const at = steps.map((step) => drawn.map((run) => run.get(step)).filter(known));
+  const each = (pick) => at.map((values) => (values.length ? pick(values) : null));
+  const mean = each((values) => values.reduce((sum, value) => sum + value, 0) / values.length);
+  return {name: bandName(family), steps, values: mean, low: each((values) => Math.min(...values)), high: each((values) => Math.max(...values))};
+}
+
+const bandName = (family) => `${family[0].name} and ${family.length - 1} other ${family.length > 2 ? "seeds" : "seed"}`;
+
+function chart(series, runs, how, {choose, hover}) {
+  const lines = linesOf(runs, series, how);
+  const points = lines.flatMap((line) => [line.values, line.raw, line.low, line.high].filter(Boolean).flat().filter(known));
   if (!points.length) return null;
-  const steps = runs.flatMap((run) => run.steps);
+  const steps = lines.flatMap((line) => line.steps);
   const [first, last] = [Math.min(...steps), Math.max(...steps)];
   let [low, high] = series.share ? [0, Math.max(0.05, ...points)] : [Math.min(...points), Math.max(...points)];
   if (high - low < 1e-9) [low, high] = [low - 0.5, high + 0.5];
   const x = (at) => (last === first ? WIDTH / 2 : ((at - first) / (last - first)) * WIDTH);
   const y = (value) => HEIGHT - 4 - ((value - low) / (high - low)) * (HEIGHT - 8);
-  const known = runs[0].series[series.name].filter((value) => value !== null);
-  const label = `${series.title} from ${number(known[0] ?? null)} to ${number(known.at(-1) ?? null)}`;
+  const ends = lines[0].values.filter(known);
+  const label = `${series.title} from ${number(ends[0] ?? null)} to ${number(ends.at(-1) ?? null)}`;
   const frame = {viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", role: "img", class: "wb-curve", "aria-label": label};
   const picture = svg("svg", frame);
   if (low < 0 && high > 0) picture.append(svg("line", {x1: 0, x2: WIDTH, y1: y(0), y2: y(0), class: "wb-zero"}));
-  runs.forEach((run, index) => {
-    let pen = false;
-    const path = run.steps.map((at, place) => {
-      const value = run.series[series.name][place];
-      const piece = value === null ? "" : `${pen ? "L" : "M"}${x(at).toFixed(1)} ${y(value).toFixed(1)}`;
-      pen = value !== null;
-      return piece;
-    }).join("");
-    picture.append(svg("path", {d: path, class: `wb-line wb-line-${index}`}));
+  lines.forEach((line, index) => {
+    if (line.low) picture.append(svg("path", {d: areaOf(line, x, y), class: `wb-band ${colourOf(index)}`}));
+    if (line.raw) picture.append(svg("path", {d: pathOf(line.steps, line.raw, x, y), class: `wb-line wb-raw ${colourOf(index)}`}));
+    picture.append(svg("path", {d: pathOf(line.steps, line.values, x, y), class: `wb-line wb-line-${index} ${colourOf(index)}`}));
   });
-  const marker = svg("line", {y1: 0, y2: HEIGHT, x1: x(step), x2: x(step), class: "wb-marker"});
+  const marker = svg("line", {y1: 0, y2: HEIGHT, class: "wb-marker"});
   picture.append(marker);
-  const now = h("b", {class: "wb-now"});
+  const now = span("wb-values"), named = span("wb-at");
   const tell = (at) => {
-    const place = runs[0].steps.indexOf(at);
-    now.textContent = place < 0 ? "" : number(runs[0].series[series.name][place], 3);
-    marker.setAttribute("x1", x(at));
-    marker.setAttribute("x2", x(at));
+    const value = (line) => line.values[line.steps.indexOf(at)];
+    now.replaceChildren(...lines.map((line, index) => h("b", {class: `wb-now${lines.length > 1 ? ` ${colourOf(index)}` : ""}`, title: line.name}, number(value(line), 3))));
+    named.textContent = known(at) ? `step ${at}` : "";
+    marker.setAttribute("visibility", known(at) ? "visible" : "hidden");
+    for (const end of ["x1", "x2"]) marker.setAttribute(end, x(known(at) ? at : first));
   };
+  const all = [...new Set(steps)];
   const nearest = (event) => {
     const box = picture.getBoundingClientRect(), at = first + ((event.clientX - box.left) / box.width) * (last - first);
-    return runs[0].steps.reduce((best, one) => (Math.abs(one - at) < Math.abs(best - at) ? one : best), runs[0].steps[0]);
+    return all.reduce((best, one) => (Math.abs(one - at) < Math.abs(best - at) ? one : best), all[0]);
   };
-  picture.addEventListener("pointermove", (event) => tell(nearest(event)));
-  picture.addEventListener("pointerleave", () => tell(step));
+  picture.addEventListener("pointermove", (event) => hover(nearest(event)));
+  picture.addEventListener("pointerleave", () => hover(null));
   picture.addEventListener("click", (event) => choose(nearest(event)));
-  tell(step);
-  return h("figure", {class: "wb-chart"}, h("figcaption", {}, span("", series.title), now),
+  const figure = h("figure", {class: "wb-chart"}, h("figcaption", {}, span("", series.title), now),
     div("wb-plot", span("wb-high", number(high)), picture, span("wb-low", number(low))),
-    div("wb-steps", span("", `step ${first}`), span("", String(last))));
+    div("wb-steps", span("", `step ${first}`), named, span("", String(last))));
+  return {figure, tell, lines};
 }
 
-function mountCurves(root, gradio) {
-  root.classList.add("tv-colours");
-  const choose = (step) => gradio.trigger("select", {step});
-  onValue(gradio, (data) => {
-    const runs = (data.runs || []).filter((run) => run.steps.length);
-    const charts = runs.length ? data.series.map((series) => chart(series, runs, data.step, choose)).filter(Boolean) : [];
-    const key = (run, index) => span("tv-key", span(`wb-key wb-key-${index}`), run.name);
-    const drawn = charts.length ? div("wb-charts", charts) : data.note ? h("p", {class: "tv-small tv-none"}, data.note) : null;
-    root.replaceChildren(div("tv", said({error: data.error}), runs.length > 1 ? div("tv-legend", runs.map(key)) : null, drawn));
-  });
+function pathOf(steps, values, x, y) {
+  let pen = false;
+  return steps.map((at, place) => {
+    const value = values[place], piece = known(value) ? `${pen ? "L" : "M"}${x(at).toFixed(1)} ${y(value).toFixed(1)}` : "";
+    pen = known(value);
+    return piece;
+  }).join("");
+}
+
+function areaOf({steps, low, high}, x, y) {
+  const corner = (values) => (place) => `${x(steps[place]).toFixed(1)} ${y(values[place]).toFixed(1)}`;
+  const there = steps.map((_, place) => place).filter((place) => known(low[place]));
+  return there.length ? `M${[...there.map(corner(high)), ...there.reverse().map(corner(low))].join("L")}Z` : "";
+}
+
+// The charts of the drawn runs. `draw` keeps the step that is chosen; what the pointer is at is told by all of them.
+function curveBoard(choose) {
+  const place = div("wb-charts"), legend = div("tv-legend");
+  let charts = [], chosen = null;
+  const hover = (at) => charts.forEach((one) => one.tell(at === null ? chosen : at));
+  const draw = (data, how, step) => {
+    const runs = data.runs.filter((run) => run.steps.length);
+    chosen = step;
+    charts = runs.length ? data.series.map((series) => chart(series, runs, how, {choose, hover})).filter(Boolean) : [];
+    const key = (line, index) => span("tv-key", span(`wb-key ${colourOf(index)}`), h("bdi", {}, line.name));
+    legend.replaceChildren(...(charts.length && charts[0].lines.length > 1 ? charts[0].lines.map(key) : []));
+    place.replaceChildren(...charts.map((one) => one.figure));
+    hover(null);
+    return charts.length;
+  };
+  return {parts: [legend, place], draw, mark: (step) => ((chosen = step), hover(null))};
 }

@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from workbench.inspector import samples
+from workbench.inspector.listing import neighbour, query_of
 from workbench.inspector.opened import NOTHING, Opened, open_feedback, open_row, recall, show
 from workbench.inspector.parts import answered, component, message
-from workbench.inspector.runs import Index, Runs
+from workbench.inspector.runs import Runs
+from workbench.runs.rows import Index
 from workbench.token_view.page import page
 from workbench.types import WorkbenchError
 
@@ -41,6 +43,7 @@ class InspectTab:
     run: Any
     row: Any
     sample: Any
+    came: Any  # the list that the open row was chosen from: {"run", "query"}, or None
 
     @property
     def outputs(self) -> list[Any]:
@@ -77,7 +80,7 @@ def inspect_tab(runs: Runs) -> InspectTab:
             clear = gr.Button("Clear the form", scale=0, min_width=130)
     note = component("Note")
     view = component("Inspect", None, (export_page,), elem_id="inspect-view")
-    turn = gr.State(0)
+    turn, came = gr.State(0), gr.State(None)
 
     outputs = [view, note]
     quiet = {"show_progress": "hidden", "api_visibility": "private", "queue": False}
@@ -101,14 +104,14 @@ def inspect_tab(runs: Runs) -> InspectTab:
         **quiet,
     )
     for button, step in ((before, -1), (after, 1)):
-        move = lambda name, number, step=step: moved(runs, name, number, step)  # noqa: E731
-        button.click(move, [run, row], [row, *outputs], **quiet)
+        move = lambda name, number, chosen, step=step: moved(runs, name, number, step, chosen)  # noqa: E731
+        button.click(move, [run, row, came], [row, *outputs], **quiet)
     paste_in = lambda *fields: shown_or_error(lambda: open_pasted(*fields))  # noqa: E731
     form, busy = [question, answer, sources, gold, judge], {"api_visibility": "private", "show_progress": "minimal"}
     score.click(paste_in, form, outputs, **busy)
     example.click(lambda: (*samples.EXAMPLE, LOCAL), None, form, **quiet).then(paste_in, form, outputs, **busy)
     clear.click(lambda: ("", "", "", "", NOTHING, message(note=TO_FILL)), None, [*form[:-1], *outputs], **quiet)
-    return InspectTab(view, note, source, run, row, sample)
+    return InspectTab(view, note, source, run, row, sample, came)
 
 
 def shown_or_error(opened: Callable[[], Opened]) -> tuple[Any, str]:
@@ -135,12 +138,23 @@ def open_number(runs: Runs, name: str | None, number: float | None) -> Opened:
     return open_row(runs, name, entries[place - 1].id)
 
 
-def moved(runs: Runs, name: str | None, number: float | None, step: int) -> tuple[Any, ...]:
+def moved(runs: Runs, name: str | None, number: float | None, step: int, came: Any = None) -> tuple[Any, ...]:
+    """The row's number, the view and the note `step` rows on: in the order of the list that the row was opened from, if it was,
+    else in that of the file."""
     import gradio as gr
 
     place = int(number or 1) + step
     try:
-        count = len(runs.index(name).entries) if name else 0
+        entries = runs.index(name).entries if name else []
+        if name and isinstance(came, dict) and came.get("run") == name and 1 <= place - step <= len(entries):
+            found = neighbour(runs, name, query_of(came.get("query") or {}), entries[place - step - 1].id, step)
+            if found is None:
+                return gr.skip(), gr.skip(), message(note="This is the end of the list that the answer was opened from.")
+            entry, at, count = found
+            view, note = shown_or_error(lambda: open_number(runs, name, entry.number + 1))
+            told = message(note=f"{at:,} of {count:,} in the list that the answer was opened from.")
+            return entry.number + 1, view, note if view == NOTHING else told
+        count = len(entries)
     except WorkbenchError as error:
         return place, NOTHING, message(error)
     return (place, *shown_or_error(lambda: open_number(runs, name, place))) if 1 <= place <= count else (gr.skip(),) * 3

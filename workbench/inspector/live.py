@@ -14,9 +14,9 @@ from workbench.checks import world_checks
 from workbench.generate import generate
 from workbench.grade import grade
 from workbench.inspector.inspect_tab import InspectTab
+from workbench.inspector.listing import listed_row
 from workbench.inspector.opened import NOTHING, Opened, open_feedback, show
 from workbench.inspector.parts import component, message, told
-from workbench.inspector.rollouts import listed_row
 from workbench.inspector.runs import Runs
 from workbench.knowledge import list_indexes
 from workbench.knowledge.encoder import PACKAGED

@@ -10,11 +10,12 @@ from typing import Any
 from urllib.parse import urlencode
 
 from workbench.config import restore, settings
+from workbench.failures import is_logged
 from workbench.grade import rescore
 from workbench.inspector.runs import Runs, damage
 from workbench.recipes import METHODS, checks_needed, method_configs, reward_fns, title
 from workbench.token_view import as_json, payload
-from workbench.token_view.payload import Lookup, is_logged
+from workbench.token_view.payload import Lookup
 from workbench.types import Failure, Feedback, Reward, WorkbenchError
 
 KEPT = 64  # open responses that are remembered, for what-if and export

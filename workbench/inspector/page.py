@@ -17,8 +17,9 @@ from workbench.inspector.live import PAGES, indexes, live_tab, policies
 from workbench.inspector.opened import Opened, open_row, show
 from workbench.inspector.parts import component, head, message, theme, told
 from workbench.inspector.runs import Runs
-from workbench.inspector.runs_tab import NO_OTHER, runs_tab
+from workbench.inspector.runs_tab import runs_tab
 from workbench.inspector.what_if import saver, what_if
+from workbench.token_view import as_json
 from workbench.types import WorkbenchError
 
 HOST = "127.0.0.1"
@@ -74,8 +75,8 @@ def build(chosen: Settings) -> Any:
                 component("Compare", elem_id="compare-view")
             with gr.Tab("What if", id="what-if"):
                 component("WhatIf", None, (what_if, saver(runs)), elem_id="what-if-view")
-            with gr.Tab("Runs", id="runs") as tab:
-                run, other = runs_tab(runs, inspect, tabs, tab)
+            with gr.Tab("Runs", id="runs"):
+                view = runs_tab(runs, inspect, tabs)
             with gr.Tab("Live", id="live"):
                 policy, store = live_tab(runs, inspect, tabs)
 
@@ -92,13 +93,12 @@ def build(chosen: Settings) -> Any:
                 SOURCES[1] if opened.run else SOURCES[0],
                 gr.update(choices=names, value=selected),
                 number,
-                gr.update(choices=names, value=selected),
-                gr.update(choices=[(NO_OTHER, ""), *names], value=""),
+                as_json({"run": opened.run or (chosen.run if chosen.run in names else None)}),
                 gr.update(choices=policies(runs)),
                 gr.update(choices=indexes(runs), value=PAGES),
             ]
 
-        filled = [*inspect.outputs, run, other, policy, store]
+        filled = [*inspect.outputs, view, policy, store]
         page.load(start, None, filled, api_visibility="private", queue=False, show_progress="hidden")
     return page
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Awaitable, Callable
 from functools import cache, wraps
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,8 @@ from workbench.token_view import as_json, script, style
 from workbench.types import WorkbenchError
 
 HERE = Path(__file__).parent
-SCRIPTS = ("app.js", "curves.js", "what_if.js", "answer.js")
-MOUNTS = ("Inspect", "Compare", "WhatIf", "Curves", "List", "Note", "Answer")
+SCRIPTS = ("app.js", "curves.js", "runs.js", "what_if.js", "answer.js")
+MOUNTS = ("Inspect", "Compare", "WhatIf", "Runs", "List", "Note", "Answer")
 
 
 @cache
@@ -36,9 +37,19 @@ def component(mount: str, value: Any = None, functions: tuple[Callable[[Any], An
         html_template='<div class="wb-root"></div>',
         js_on_load=f"(function go() {{ if (!window.workbench) return setTimeout(go, 20); {start} }})();",
         apply_default_css=False,
-        server_functions=list(functions) or None,
+        server_functions=[_beside(function) for function in functions] or None,
         **more,
     )
+
+
+def _beside(function: Callable[[Any], Any]) -> Callable[[Any], Awaitable[Any]]:
+    """The function in a thread of its own: gradio would call it where it serves everything else."""
+
+    @wraps(function)
+    async def call(request: Any) -> Any:
+        return await asyncio.to_thread(function, request)
+
+    return call
 
 
 def message(error: WorkbenchError | None = None, note: str = "") -> str:

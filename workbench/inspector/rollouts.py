@@ -1,22 +1,18 @@
-"""The rollouts of a step as a list: what they are sorted by, and how far the methods disagree about each."""
+"""The rollouts of a run as the page lists them: a page of those that are chosen, and what they can be chosen by."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
-from workbench.inspector.opened import configs_of, paid
-from workbench.inspector.runs import Entry, Runs, damage
-from workbench.inspector.series import reward_of
-from workbench.recipes import METHODS, title
+from workbench.failures import is_logged
+from workbench.inspector.listing import NO_OUTCOME, ORDERS, PAGE, Listed, Listing, Query, Record, listing
+from workbench.inspector.runs import Runs
+from workbench.recipes import title
+from workbench.runs.rows import Index
+from workbench.runs.steps import parts_of
 from workbench.token_view import as_json
-from workbench.token_view.payload import is_logged
-from workbench.types import Feedback, WorkbenchError
-
-SHOWN = 60  # rollouts of a step that are listed
-READ = 1024  # rollouts of a step that are read, and sorted
-ORDERS = ("lowest", "highest", "disagreement")
+from workbench.types import WorkbenchError
 
 
 def order_choices(method: str) -> list[tuple[str, str]]:
@@ -26,72 +22,67 @@ def order_choices(method: str) -> list[tuple[str, str]]:
     return [(label[0].upper() + label[1:], key) for label, key in zip(words, ORDERS, strict=True)]
 
 
-def own_method(runs: Runs, name: str | None) -> str:
-    """The method that a run was trained or scored with, of several the first; the first of all where nothing was paid yet.
-
-    "" where there are no rows, and where only a trainer's logged numbers are known.
-
-    Raises:
-        WorkbenchError: there is no such run.
-    """
-    entries = runs.index(name).entries if name else ()
-    if not name or not entries:
-        return ""
-    if method := runs.described(name, "config.json").get("method"):
-        return str(method)
-    try:
-        stored = runs.feedback(name, entries[0]).rewards
-    except WorkbenchError:  # told where the rows are listed
-        stored = {}
-    methods = [method for method in (*METHODS, *stored) if method in stored and not is_logged(method)]
-    return next(iter(methods), "" if stored else next(iter(METHODS)))
-
-
-def rollouts(runs: Runs, name: str | None, step: int, order: str) -> str:
-    """The rollouts of one step (of all rows, where a run has no steps), each paid by every method, as text for the page."""
+def rollouts(runs: Runs, name: str | None, query: Query) -> str:
+    """A page of the rollouts that a query chooses, each paid by every method, as text for the page."""
     if not name:
         return as_json({})
     try:
-        by_step = runs.index(name).by_step
-        entries = by_step.get(step) or by_step.get(None, [])
-        rows, damaged = _paid(runs, name, entries[:READ])
-        own = own_method(runs, name)
+        record = Record.of(runs, name)
+        found = listing(record, query)
+        shown = [record.listed(entry) for entry in found.entries[query.start : query.start + PAGE]]
+        choices = choices_of(record)
     except WorkbenchError as error:
         return as_json({"error": str(error)})
+    rows, damaged = [row for row in shown if "broken" not in row], [row["broken"] for row in shown if "broken" in row]
     if not rows and damaged:
         return as_json({"error": f"none of {len(damaged)} rows can be shown: {damaged[0]}"})
-    if not rows:  # a run without any says so where its curves would be
-        return as_json({"note": "No rollouts are recorded of this step."} if by_step else {})
-    ranked = sorted(with_disagreement(rows), key=_key(order, own))
-    methods = dict.fromkeys(name for row in rows for name in row.rewards if not is_logged(name))
-    scored = {name: sum(row.rewards[name].value is not None for row in rows if name in row.rewards) for name in methods}
-    return as_json(
-        {
-            "methods": [name for name in methods if scored[name] or name == own],
-            "scored": {name: [count, len(rows)] for name, count in scored.items()},
-            "unscored": {name: _reason(rows, name) for name, count in scored.items() if not count},
-            "logged": list(dict.fromkeys(name for row in rows for name in row.rewards if is_logged(name))),
-            "sorted": {"by": order if order == ORDERS[2] else own, "order": order},
-            "note": _counted(len(entries), step if entries[0].step is not None else None) + _left_out(damaged),
-            "rows": [listed_row(row, spread) for row, spread in ranked[:SHOWN]],
-        }
-    )
+    if not record.index.entries:  # a run without any says so where its curves would be
+        return as_json({})
+    if not rows:
+        note = "No rollout is like this." if _is_filtered(query) else "No rollouts are recorded of this step."
+        return as_json({"note": note, "choices": choices, "step": query.step})
+    count = {"start": query.start, "count": len(found.entries), "page": PAGE, "choices": choices, "step": query.step}
+    note = _counted(found, query, record.index) + _left_out(damaged)
+    rows = [{**row, "disagreement": found.spreads.get(row["number"])} for row in rows]
+    return as_json({"note": note, "rows": rows, **_columns(rows, record.own, query.order), **count})
 
 
-def _paid(runs: Runs, name: str, entries: Sequence[Entry]) -> tuple[list[Feedback], list[str]]:
-    """The rows that can be read and paid, and why the others cannot."""
-    configs = configs_of(runs, name)
-    rows, damaged = [], []
-    for entry in entries:
-        try:
-            with damage(f"row {entry.number + 1} of run '{name}'"):
-                row = paid([runs.feedback(name, entry)], configs)[0]
-                as_json(listed_row(row))
-        except WorkbenchError as error:
-            damaged.append(str(error))
-        else:
-            rows.append(row)
-    return rows, damaged
+def _columns(rows: Sequence[Listed], own: str, order: str) -> dict[str, Any]:
+    """Which methods the rows are told of, and why others are not."""
+    methods = dict.fromkeys(name for row in rows for name in row["values"] if not is_logged(name))
+    scored = {name: sum(row["values"].get(name) is not None for row in rows) for name in methods}
+    return {
+        "methods": [name for name in methods if scored[name] or name == own],
+        "scored": {name: [count, len(rows)] for name, count in scored.items()},
+        "unscored": {name: _reason(rows, name) for name, count in scored.items() if not count},
+        "logged": list(dict.fromkeys(name for row in rows for name in row["values"] if is_logged(name))),
+        "sorted": {"by": order if order == ORDERS[2] else own, "order": order},
+    }
+
+
+def choices_of(record: Record) -> dict[str, Any]:
+    """What the rollouts of a run can be chosen by: those of its outcomes, tiers, kinds, parts and steps that it has."""
+    index, asked, own = record.index, record.runs.asked(record.name), record.own
+    known = index.memory.setdefault("choices", {"rows": 0, "outcomes": {}, "questions": {}, "parts": {}})
+    for entry in index.entries[known["rows"] :]:
+        known["outcomes"][entry.outcome or NO_OUTCOME] = known["questions"][entry.question] = None
+        known["parts"].update(dict.fromkeys(parts_of(entry, own)))
+        known["rows"] = entry.number + 1
+    steps = [step for step in list(index.by_step) if step is not None]
+    questions = [asked[key] for key in known["questions"] if key in asked]
+    return {
+        "outcomes": list(known["outcomes"]),
+        "tiers": sorted({one.tier for one in questions} - {""}),
+        "kinds": sorted({one.kind for one in questions} - {""}),
+        "parts": list(known["parts"]),
+        "steps": [min(steps), max(steps)] if steps else [],
+        "orders": order_choices(own),
+        "own": own,
+    }
+
+
+def _is_filtered(query: Query) -> bool:
+    return query != Query(query.step, query.order, start=query.start)
 
 
 def _left_out(damaged: Sequence[str]) -> str:
@@ -99,67 +90,21 @@ def _left_out(damaged: Sequence[str]) -> str:
     return f" {count}: {damaged[0]}." if damaged else ""
 
 
-def _counted(count: int, step: int | None) -> str:
-    """How many rollouts there are, and how many of them are listed."""
-    total = f"{count} {'rollout' if count == 1 else 'rollouts'}" + (f" of step {step}" if step is not None else "")
-    sorted_part = f"; the first {READ} are sorted" if count > READ else ""
+def _counted(found: Listing, query: Query, index: Index) -> str:
+    """How many rollouts there are, and which of them are listed."""
+    count = len(found.entries)
+    of = f" of step {query.step}" if query.step is not None and query.step in index.by_step else ""
+    total = f"{count:,} {'rollout' if count == 1 else 'rollouts'}{of}" + (" like this" if _is_filtered(query) else "")
+    last = min(query.start + PAGE, count)
     return (
         total
-        + sorted_part
-        + (f"; the first {SHOWN} in this order are listed" if count > SHOWN else "")
+        + (f"; {query.start + 1:,} to {last:,} in this order are listed" if count > PAGE else "")
+        + (f"; {found.left_out:,} more were not paid anew to be sorted: choose fewer" if found.left_out else "")
         + ". Click one to open it in Inspect."
     )
 
 
-def _key(order: str, method: str) -> Any:
-    """Sorts (row, disagreement) by the reward of `method` or by the disagreement; those without come last."""
-
-    def key(pair: tuple[Feedback, float | None]) -> tuple[bool, float]:
-        row, spread = pair
-        value = spread if order == ORDERS[2] else reward_of(row, method)
-        return value is None, (value or 0.0) * (1 if order == ORDERS[0] else -1)
-
-    return key
-
-
-def with_disagreement(rows: Sequence[Feedback]) -> list[tuple[Feedback, float | None]]:
-    """Each row with how far the methods disagree about it: the spread of its ranks *(ours)*.
-
-    A method's scored rows are ranked from 0 (paid least) to 1 (paid most), equal ones alike; the disagreement is the highest
-    rank less the lowest, and None where fewer than two methods score the row or tell any rows apart. What a trainer logged is
-    no method's.
-    """
-    ranks: list[list[float]] = [[] for _ in rows]
-    for method in {name for row in rows for name in row.rewards if not is_logged(name)}:
-        values = [row.rewards[method].value if method in row.rewards else None for row in rows]
-        distinct = sorted({value for value in values if value is not None})
-        if len(distinct) > 1:
-            for place, value in enumerate(values):
-                if value is not None:
-                    ranks[place].append(distinct.index(value) / (len(distinct) - 1))
-    return [
-        (row, max(row_ranks) - min(row_ranks) if len(row_ranks) > 1 else None)
-        for row, row_ranks in zip(rows, ranks, strict=True)
-    ]
-
-
-def _reason(rows: Sequence[Feedback], method: str) -> str:
+def _reason(rows: Sequence[Listed], method: str) -> str:
     """Why a method scored none of the rows, in the words of the first."""
-    errors = (row.rewards[method].error for row in rows if method in row.rewards)
-    return next((error.message for error in errors if error), "this method has not been applied")
-
-
-def listed_row(row: Feedback, disagreement: float | None = None) -> dict[str, Any]:
-    """What a list shows of a response."""
-    outcome = row.verdict("outcome")
-    error = (outcome.error if outcome else None) or row.error
-    return {
-        "id": row.response.id,
-        "question": row.response.question.text,
-        "text": row.response.text[:400].encode("utf-8", "replace").decode(),
-        "outcome": outcome.label if outcome and not outcome.error else None,
-        "error": asdict(error) if error else None,
-        "values": {method: reward.value for method, reward in row.rewards.items()},
-        "reasons": {method: reward.error.message for method, reward in row.rewards.items() if reward.error},
-        "disagreement": disagreement,
-    }
+    reasons = (row["reasons"].get(method) for row in rows)
+    return next(filter(None, reasons), "this method has not been applied")

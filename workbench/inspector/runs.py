@@ -8,51 +8,32 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from workbench.inspector.growing import Growing, line_at
 from workbench.jsonl import iter_rows
+from workbench.runs.growing import Growing, line_at
+from workbench.runs.rows import Entry, Index, is_quick, read_index
 from workbench.score.record import settings_path
 from workbench.store import PASSAGES, QUESTIONS, ROLLOUTS, check_inside, leads_out, question_from_row
 from workbench.types import Feedback, Passage, Question, WorkbenchError
 
 DEPTH = 3  # how deep below the runs folder a run may lie
 LONGEST, NAMED = 1000, 80  # characters of a run's name that is looked for, and of one that is shown in a message
+METRICS = "metrics.jsonl"
 INSIDE = {"checkpoints", "policy"}  # folders of a run: no runs are looked for in them
 
-# The head of a row as `Feedback.to_row` writes it: enough for an index, without decoding what follows.
-_STRING = rb'("(?:[^"\\]|\\.)*")'
-_HEAD = re.compile(
-    rb'\{"schema": \d+, "id": %s, "question_id": %s, "group": %s, "sample": \d+, "step": (\d+|null),' % ((_STRING,) * 3)
-)
-_UNPLACED = re.compile(rb'"unplaced": \[([^\]]*)\]')
-_ID = re.compile(rb'\{"id": %s,' % _STRING)
+_ID = re.compile(rb'\{"id": ("(?:[^"\\]|\\.)*"),')
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One stored row: its number and place in the file, and what lists and curves need of it."""
+class Asked(NamedTuple):
+    """What lists tell of a question."""
 
-    number: int
-    offset: int
-    id: str
-    group: str
-    step: int | None
-    claims: int
-    unplaced: int  # by the method that could place least
-
-
-@dataclass(frozen=True)
-class Index:
-    """The rows of a run by id, by group and by step. It grows with the run, also while it is read."""
-
-    entries: list[Entry] = field(default_factory=list)
-    by_id: dict[str, Entry] = field(default_factory=dict, repr=False)
-    by_group: dict[str, list[Entry]] = field(default_factory=dict, repr=False)
-    by_step: dict[int | None, list[Entry]] = field(default_factory=dict, repr=False)
+    text: str
+    kind: str
+    tier: str
 
 
 @contextlib.contextmanager
@@ -95,7 +76,12 @@ class Runs:
 
     def index(self, name: str) -> Index:
         with damage(f"run '{name}'"):
-            return _rows.read(self.folder(name) / ROLLOUTS)
+            return read_index(self.folder(name) / ROLLOUTS)
+
+    def is_quick(self, name: str) -> bool:
+        """Whether the index of a run is at hand, or soon made."""
+        with damage(f"run '{name}'"):
+            return is_quick(self.folder(name) / ROLLOUTS)
 
     def entry(self, name: str, row: str) -> Entry:
         """The entry of a row's id."""
@@ -108,6 +94,8 @@ class Runs:
         with damage(f"row {entry.number + 1} of run '{name}'"):
             line = line_at(self.folder(name) / ROLLOUTS, entry.offset)
             row = json.loads(line, parse_constant=_not_a_number)
+            if str(row.get("id", entry.id)) != entry.id:
+                raise ValueError("its index names another row: remove rollouts.index.json")
             question = self.question(name, str(row.get("question_id")))
             return Feedback.from_row(row, question)
 
@@ -138,16 +126,39 @@ class Runs:
         stored = {item["id"]: self.passage(name, item["id"]) for item in row["passages"]}
         return question_from_row(row, {key: passage for key, passage in stored.items() if passage})
 
+    def asked(self, name: str) -> dict[str, Asked]:
+        """What lists tell of each of the run's questions, by id; nothing where they are not stored, or not here."""
+        path = self.folder(name) / QUESTIONS
+        with damage(f"run '{name}': {QUESTIONS}"):
+            return _asked.read(path) if path.is_file() and not path.is_symlink() else {}
+
+    def lines(self, name: str, entries: Sequence[Entry]) -> Iterator[bytes]:
+        """The stored lines of these rows."""
+        with damage(f"run '{name}'"), (self.folder(name) / ROLLOUTS).open("rb") as file:
+            for entry in entries:
+                file.seek(entry.offset)
+                yield file.readline()
+
+    def stamp(self, name: str) -> list[int]:
+        """What changes when the run's record, its numbers or its summary do."""
+        with damage(f"run '{name}'"):
+            folder = self.folder(name)
+            files = [folder / file for file in (ROLLOUTS, METRICS, "summary.json") if (folder / file).is_file()]
+            return [number for file in files for number in (file.stat().st_size, file.stat().st_mtime_ns)]
+
     def passage(self, name: str, asked: str) -> Passage | None:
         """A passage of the run's questions, or one that was retrieved for a claim, by its id."""
         row = self._stored(self.folder(name) / PASSAGES, asked)
         return None if row is None else Passage(row["id"], row["title"], row["text"])
 
-    def metrics(self, name: str) -> list[dict[str, Any]]:
-        """The rows of metrics.jsonl; none where the run was not trained."""
-        path = self.folder(name) / "metrics.jsonl"
+    def metrics(self, name: str) -> Sequence[Mapping[str, Any]]:
+        """The rows of metrics.jsonl; none where the run was not trained. A file that has not changed is read once."""
+        path = self.folder(name) / METRICS
         with damage(f"run '{name}': {path.name}"):
-            return list(iter_rows(path)) if path.is_file() and not path.is_symlink() else []
+            if not path.is_file() or path.is_symlink():
+                return ()
+            looks = path.stat()
+            return _metrics(path, looks.st_size, looks.st_mtime_ns)
 
     def described(self, name: str, file: str) -> dict[str, Any]:
         """The object in a JSON file of the run ("config.json", "summary.json"), or nothing where there is no such file."""
@@ -198,42 +209,14 @@ class Runs:
         return [path for path in (folder, *folder.parents) if path != self.root and self.root in path.parents]
 
 
+@lru_cache(maxsize=64)
+def _metrics(path: Path, size: int, modified: int) -> Sequence[Mapping[str, Any]]:
+    return tuple(iter_rows(path))
+
+
 def _is_run(folder: Path) -> bool:
     """Whether a folder has a record of its own."""
     return (folder / ROLLOUTS).is_file() and not (folder / ROLLOUTS).is_symlink()
-
-
-def _add_entry(index: Index, offset: int, line: bytes) -> None:
-    entry = _entry(len(index.entries), offset, line)
-    index.entries.append(entry)
-    index.by_id[entry.id] = entry
-    index.by_group.setdefault(entry.group, []).append(entry)
-    index.by_step.setdefault(entry.step, []).append(entry)
-
-
-def _entry(number: int, offset: int, line: bytes) -> Entry:
-    identity, group, step = _head(line) or _other_head(number, line)
-    unplaced = (len(match.group(1).split(b",")) if match.group(1).strip() else 0 for match in _UNPLACED.finditer(line))
-    return Entry(
-        number, offset, identity, group=group, step=step, claims=line.count(b'"coverage":'), unplaced=max(unplaced, default=0)
-    )
-
-
-def _head(line: bytes) -> tuple[str, str, int | None] | None:
-    """Id, group and step of a row as we write it."""
-    head = _HEAD.match(line)
-    try:
-        identity, _, group, step = (json.loads(part) for part in head.groups()) if head else (None,) * 4
-    except ValueError:  # not UTF-8
-        return None
-    return (identity, group, step) if isinstance(identity, str) and isinstance(group, str) else None
-
-
-def _other_head(number: int, line: bytes) -> tuple[str, str, int | None]:
-    """The same of a row that others wrote, with its keys in another order, or that is damaged."""
-    row = _row(line)
-    identity, step = str(row["id"]) if "id" in row else f"damaged row {number + 1}", row.get("step")
-    return identity, str(row.get("group") or ""), step if type(step) is int else None
 
 
 def _row(line: bytes) -> dict[str, Any]:
@@ -264,5 +247,13 @@ def _not_a_number(name: str) -> None:
     raise ValueError(f"{name} is no number of JSON")
 
 
-_rows: Growing[Index] = Growing(Index, _add_entry)
+def _add_asked(questions: dict[str, Asked], offset: int, line: bytes) -> None:
+    row = _row(line)
+    meta = row.get("meta")
+    tier = meta.get("tier") if isinstance(meta, dict) else None
+    told = (row.get("text"), row.get("kind"), tier)
+    questions[str(row.get("id"))] = Asked(*(value if isinstance(value, str) else "" for value in told))
+
+
+_asked: Growing[dict[str, Asked]] = Growing(dict, _add_asked)
 _offsets: Growing[dict[str, int]] = Growing(dict, _add_offset)

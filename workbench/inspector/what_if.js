@@ -97,6 +97,11 @@ function mountWhatIf(root, gradio) {
       button("wb-button", "Save labels as annotations", keep, {disabled: !Object.keys(edits).length}), status));
   }
 
+  // The settings end where the window does, wherever they begin: that depends on the fonts above them.
+  const fit = () => root.offsetParent && bench.style.setProperty("--wb-top", `${Math.round(root.getBoundingClientRect().top + window.scrollY)}px`);
+  new ResizeObserver(fit).observe(root);
+  window.addEventListener("resize", fit);
+
   subscribe((data) => {
     root.replaceChildren(data ? bench : nothingOpen());
     if (!data) return ([key, asked] = [null, asked + 1]);

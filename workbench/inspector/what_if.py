@@ -7,14 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 from workbench.config import override
-from workbench.failures import unjudged
+from workbench.failures import is_logged, unjudged
 from workbench.inspector.controls import controls
 from workbench.inspector.opened import Opened, pay, recall
 from workbench.inspector.parts import answered
 from workbench.inspector.runs import Runs
 from workbench.recipes import method_configs
 from workbench.store import ROLLOUTS, append_feedback
-from workbench.token_view.payload import group_advantages, is_logged
+from workbench.token_view.payload import group_advantages
 from workbench.types import CLAIM_LABELS, Feedback, Verdict, WorkbenchError
 from workbench.world.oracle import P_TRUE
 

@@ -71,6 +71,9 @@ DYNAMICS = {
 }
 
 
+ROWS = {"reward": "reward", "reward_std": "spread of the reward in a group"}
+
+
 def training_dynamics(runs: Mapping[str, Sequence[Mapping[str, Any]]], columns: Mapping[str, str] = DYNAMICS) -> Figure:
     """What a run's steps report besides its rates, each on an axis of its own; columns that no run reports are left out.
 
@@ -78,6 +81,23 @@ def training_dynamics(runs: Mapping[str, Sequence[Mapping[str, Any]]], columns: 
     """
     present = [name for name in columns if any(row.get(name) is not None for rows in runs.values() for row in rows)]
     return over_steps(runs, {name: columns[name] for name in present}, "Training dynamics")
+
+
+def run_curves(runs: Mapping[str, Path | str]) -> Figure:
+    """What each run tells over its steps, trained here or imported; `runs` maps a label to a run's folder.
+
+    Where a run has no `metrics.jsonl`, as one that was imported from a trainer's log, its rows tell the mean reward, its spread
+    within the groups, its parts, the rates and the lengths.
+    """
+    from workbench.runs.steps import run_steps
+
+    told = {label: run_steps(folder) for label, folder in runs.items()}
+    present = {name for rows in told.values() for row in rows for name, value in row.items() if value is not None}
+    parts = {name: name.replace("part:", "reward: ").replace("logged:", "logged: ") for name in sorted(present) if ":" in name}
+    columns = {**ROWS, **parts, **{rate: rate for rate in RATES[:3]}, **DYNAMICS}
+    return over_steps(
+        told, {name: title for name, title in columns.items() if name in present}, "What the rows tell over the steps"
+    )
 
 
 def over_steps(runs: Mapping[str, Sequence[Mapping[str, Any]]], columns: Mapping[str, str], title: str) -> Figure:

@@ -1,6 +1,6 @@
 // The claims table. Its columns add up: what no claim earned stands in its own row above the total.
 
-function claimTable(state, {select: choose, edit}) {
+function claimTable(state, {select: choose, edit, refresh}) {
   const {data} = state, methods = Object.keys(data.methods);
   if (!data.claims.length) {
     const why = data.sentences.length ? "This answer makes no claims." : "No claims were looked for in this answer.";
@@ -26,10 +26,35 @@ function claimTable(state, {select: choose, edit}) {
   const headStyle = (index) => (methods[index - 4] ? style(methods[index - 4]) : null);
   const caption = h("caption", {class: "tv-hidden"}, "claims, their verdicts and what each method paid for them");
   const table = div("tv-table-frame", h("table", {class: "tv-table"}, caption, columnHeads(heads, headStyle), h("tbody", {},
-    data.claims.map((claim) => claimRow(claim, {choose, edit, rewards: methods.map((method) => paid(method, claim.id))})),
+    shownClaims(state).map((claim) => claimRow(claim, {choose, edit, rewards: methods.map((method) => paid(method, claim.id))})),
     closing("paid for no single claim", "", (method) => paid(method, null)),
     closing("total", " tv-total", total))));
-  return div("", table, glossary(data));
+  return div("", data.claims.length > FEW ? claimBar(state, refresh) : null, table, glossary(data));
+}
+
+const FEW = 5; // claims that are seen at a glance: neither chosen nor sorted
+const earned = (state, id) => eventsOf(state, id).reduce((sum, event) => sum + event.value, 0);
+
+// The claims of the label that is asked for, in the order that is asked for; what is paid for equal ones leaves them as they stood.
+function shownClaims(state) {
+  const {claims} = state.data;
+  if (claims.length <= FEW) return claims;
+  if (!claims.some((claim) => labelOf(claim) === state.show)) state.show = "";
+  const like = state.show ? claims.filter((claim) => labelOf(claim) === state.show) : claims;
+  if (!state.order) return like;
+  const sign = state.order === "lowest" ? 1 : -1, paid = new Map(like.map((claim) => [claim.id, earned(state, claim.id)]));
+  return [...like].sort((a, b) => sign * (paid.get(a.id) - paid.get(b.id)));
+}
+
+function claimBar(state, refresh) {
+  const {claims} = state.data, count = (label) => claims.filter((claim) => labelOf(claim) === label).length;
+  const labels = [...new Set(claims.map(labelOf))];
+  const option = (now) => ([value, words]) => h("option", {value, selected: value === now}, words);
+  const turn = (name) => (event) => ((state[name] = event.target.value), refresh());
+  const shown = [["", `all ${claims.length} claims`], ...labels.map((label) => [label, `${wordsOf(label)} only (${count(label)})`])];
+  const orders = [["", "as in the answer"], ["lowest", `${nameOf(state.method)}, lowest first`], ["highest", `${nameOf(state.method)}, highest first`]];
+  return div("tv-claim-bar", select("which claims", "tv-select", turn("show"), shown.map(option(state.show))),
+    select("order of the claims", "tv-select", turn("order"), orders.map(option(state.order))));
 }
 
 const INFORMATIVE = "1: repeated or useless, 2: supplementary, 3: relevant, 4: crucial, 5: answers the question";

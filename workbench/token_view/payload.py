@@ -11,7 +11,7 @@ from typing import Any
 
 from workbench.credit.advantages import ESTIMATORS, advantages
 from workbench.credit.attribute import is_placed, place, settle, token_at
-from workbench.failures import unjudged
+from workbench.failures import is_logged, unjudged
 from workbench.types import REASONS, Claim, Feedback, Passage, Reward, Verdict, WorkbenchError
 
 CONTEXT = 220  # characters of a long passage shown on each side of what supports the claim
@@ -87,11 +87,6 @@ def payload(
     return data | {
         "key": hashlib.sha256(f"{name}\0{response.id}\0{response.text}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
     }
-
-
-def is_logged(name: str) -> bool:
-    """Whether a reward is a number that a trainer logged ("trl:NAME", "verl:NAME"), and no method's."""
-    return ":" in name
 
 
 def as_json(data: Any) -> str:

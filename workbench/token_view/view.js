@@ -3,7 +3,7 @@
 const PARTS = ["head", "bar", "legend", "notes", "checks", "pay", "claims"];
 
 function tokenView(root, options = {}) {
-  const state = {data: null, method: null, channel: "reward", estimator: "group", claim: null, token: null};
+  const state = {data: null, method: null, channel: "reward", estimator: "group", claim: null, token: null, show: "", order: ""};
   const text = h("div", {class: "tv-text", role: "listbox", tabindex: "0", "aria-label": "the answer, token by token", dir: "auto"});
   const tip = h("div", {class: "tv-tip", role: "tooltip", id: `tv-tip-${(tokenView.count = (tokenView.count || 0) + 1)}`, hidden: true});
   const parts = Object.fromEntries(PARTS.map((name) => [name, div(`tv-${name}`)]));
@@ -42,7 +42,7 @@ function tokenView(root, options = {}) {
       keepFocus(parts.bar, () => parts.bar.replaceChildren(...toolbar(state, values, refresh)));
       parts.legend.replaceChildren(...legend(state, scale));
       parts.checks.replaceChildren(...checkCard(data));
-      keepFocus(parts.claims, () => parts.claims.replaceChildren(claimTable(state, {select, edit: options.onEdit})));
+      keepFocus(parts.claims, () => parts.claims.replaceChildren(claimTable(state, {select, edit: options.onEdit, refresh})));
     }
     mark();
     if (options.onState) options.onState(state);
@@ -155,7 +155,7 @@ function tokenView(root, options = {}) {
 // Rebuild a part of the page; who was on one of its controls by the keyboard, stays on its successor.
 function keepFocus(part, rebuild) {
   const held = part.contains(document.activeElement) ? document.activeElement : null;
-  const name = held && ["aria-label", "data-claim", "data-method", "data-channel"].find((one) => held.hasAttribute(one));
+  const name = held && ["aria-label", "data-claim", "data-method", "data-channel", "data-name"].find((one) => held.hasAttribute(one));
   const value = name && held.getAttribute(name);
   rebuild();
   const found = name && [...part.querySelectorAll(`[${name}]`)].find((one) => one.getAttribute(name) === value);

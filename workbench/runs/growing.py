@@ -15,7 +15,7 @@ KEPT = 8  # files whose state is remembered
 
 
 @dataclass
-class _Known(Generic[State]):
+class Known(Generic[State]):
     """How far a file was read, how it looked then, and what came of it."""
 
     state: State
@@ -25,6 +25,7 @@ class _Known(Generic[State]):
     scanned: int = 0  # bytes
     begin: int = 0  # where the last complete line begins
     last: bytes = b""  # that line
+    kept: int = 0  # bytes that what lies beside the file knows of
 
 
 class Growing(Generic[State]):
@@ -32,24 +33,31 @@ class Growing(Generic[State]):
 
     A file that has only grown is read from where it ended: it is taken to have only grown if it is the same file, is no
     shorter and still has its last line where it was. Any other is read anew. The state is the same object from one read to the
-    next and grows in place, also while another thread looks at it.
+    next and grows in place, also while another thread looks at it. `load` may know of a file from before this process, and
+    `keep` is told what is known after each growth.
     """
 
-    def __init__(self, start: Callable[[], State], add: Callable[[State, int, bytes], None]) -> None:
-        self.start, self.add = start, add
-        self._known: OrderedDict[Path, _Known[State]] = OrderedDict()
+    def __init__(
+        self,
+        start: Callable[[], State],
+        add: Callable[[State, int, bytes], None],
+        load: Callable[[Path], Known[State] | None] = lambda path: None,
+        keep: Callable[[Path, Known[State]], None] = lambda path, known: None,
+    ) -> None:
+        self.start, self.add, self.load, self.keep = start, add, load, keep
+        self._known: OrderedDict[Path, Known[State]] = OrderedDict()
         self._lock = Lock()
 
     def read(self, path: Path) -> State:
         """The state of the file as it is now; a last line that is still being written is left for the next time."""
         with self._lock, path.open("rb") as file:
             looks = os.fstat(file.fileno())
-            known = self._known.pop(path, None) or _Known(self.start())
+            known = self._known.pop(path, None) or self.load(path) or Known(self.start())
             if (known.inode, known.modified, known.size) != (looks.st_ino, looks.st_mtime_ns, looks.st_size):
                 file.seek(known.begin)
                 grown = known.inode == looks.st_ino and known.size <= looks.st_size
                 if not (grown and file.read(len(known.last)) == known.last):
-                    known = _Known(self.start())
+                    known = Known(self.start())
                 file.seek(known.scanned)
                 for line in file:
                     if not line.endswith(b"\n"):
@@ -59,10 +67,15 @@ class Growing(Generic[State]):
                         known.begin, known.last = known.scanned, line
                     known.scanned += len(line)
                 known.inode, known.modified, known.size = looks.st_ino, looks.st_mtime_ns, looks.st_size
+                self.keep(path, known)
             self._known[path] = known
             while len(self._known) > KEPT:
                 self._known.popitem(last=False)
             return known.state
+
+    def known(self, path: Path) -> bool:
+        """Whether the file was read already, so that another look is quick."""
+        return path in self._known
 
 
 def line_at(path: Path, offset: int) -> bytes:

@@ -1,0 +1,134 @@
+"""How long the inspector takes: the seconds from a click to what it shows, and those of opening a large record.
+
+    python benchmarks/inspector.py [--rows 200000] [--json]
+
+A record of so many rows is made in a temporary folder, with steps of 512, and an answer of 5,000 characters with 200 claims.
+The record is opened as a new process does, without its index and with it; the rest is timed in a browser, chromium on the path.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from workbench.examples import worked_example
+from workbench.inspector.opened import pay
+from workbench.jsonl import encode
+from workbench.recipes import method_configs
+from workbench.runs.rows import index_path
+from workbench.store import append_feedback
+from workbench.types import Claim, Feedback, Response, Verdict
+
+STEP = 512  # rows of a step
+OPENED = "import sys, time; from pathlib import Path; from workbench.runs.rows import read_index; start = time.perf_counter(); "
+OPENED += "read_index(Path(sys.argv[1])); print(time.perf_counter() - start)"
+LABELS = ("correct", "wrong", "vague", "hedged_correct", "hedged_wrong")
+
+
+def long_answer(claims: int = 200, characters: int = 5000) -> Feedback:
+    """An answer whose every sentence is a claim, with a verdict on each."""
+    width = characters // claims
+    sentences = [f"Number {number} stands".ljust(width - 2, "x") + ". " for number in range(claims)]
+    text, spans = "".join(sentences), [(width * number, width * (number + 1) - 1) for number in range(claims)]
+    offsets = tuple(match.span() for match in re.finditer(r"\s*\S+", text))
+    response = Response("long/0", worked_example().response.question, text, "long", offsets=offsets, source="words")
+    found = tuple(
+        Claim(number, text[start:end], sentence=number, span=(start, end), end=end, coverage=1.0)
+        for number, (start, end) in enumerate(spans)
+    )
+    verdicts = tuple(Verdict(f"claim:{n}", "fact", LABELS[n % 5], informativeness=1 + n % 5) for n in range(claims))
+    return Feedback(response, tuple(spans), found, verdicts)
+
+
+def make(root: Path, count: int) -> Path:
+    """A record of `count` rows, of which each step has `STEP`."""
+    append_feedback(root / "long", [long_answer()])
+    row = worked_example()
+    rows = [pay(replace(row, response=replace(row.response, id="ID", group="GROUP", step=7)), method_configs(("rlfh",)))]
+    append_feedback(root / "large", rows)
+    template = encode(rows[0].to_row())
+    with (root / "large" / "rollouts.jsonl").open("wb") as file:
+        for number in range(count):
+            line = template.replace(b'"ID"', b'"r%d"' % number, 1).replace(b'"GROUP"', b'"g%d"' % (number // 8), 1)
+            file.write(line.replace(b'"step": 7', b'"step": %d' % (number // STEP), 1))
+    return root / "large" / "rollouts.jsonl"
+
+
+def opened(path: Path) -> float:
+    """The seconds in which a process that knows nothing yet has the record's index."""
+    return float(subprocess.run([sys.executable, "-c", OPENED, str(path)], capture_output=True, text=True, check=True).stdout)
+
+
+def served(root: Path) -> Iterator[str]:
+    command = [sys.executable, "apps/reward_inspector.py", "--runs", str(root), "--no-browser"]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    assert server.stdout
+    try:
+        yield server.stdout.readline().split(": ", 1)[1].strip()
+    finally:
+        server.terminate()
+        server.wait(10)
+
+
+def interactions(page: Any, address: str) -> dict[str, float]:
+    """The seconds of each interaction, until what it shows has been drawn."""
+
+    def timed(act: Callable[[], Any], until: str) -> float:
+        start = time.perf_counter()
+        act()
+        page.wait_for_function(until, polling="raf", timeout=120_000)
+        return round(time.perf_counter() - start, 3)
+
+    page.goto(f"{address}?run=long&id=long/0")
+    page.wait_for_selector("#inspect-view tr[data-claim]")
+    pressed = "document.querySelector('#inspect-view [data-method={0}]').ariaPressed === 'true'"
+    press = page.locator("#inspect-view [data-method=forag]")
+    times = {"switch the method of 200 claims": timed(press.click, pressed.format("forag"))}
+    page.get_by_role("tab", name="Runs", exact=True).click()
+    page.wait_for_selector("tr[data-run=large]")
+    listed = "document.querySelectorAll('#runs-view tr.wb-open').length === 60"
+    times["open the large run"] = timed(page.locator("tr[data-run=large] .wb-run-name").click, listed)
+    order = page.get_by_label("Sort by")
+    now = "document.querySelector('#runs-view th.tv-now')?.textContent.endsWith('{0}')"
+    times["sort a step of 512 by reward"] = timed(lambda: order.select_option("highest"), now.format("↓"))
+    told = "document.querySelector('#runs-view th.tv-now')?.textContent.startsWith('Disagreement')"
+    times["sort it by disagreement, the first time"] = timed(lambda: order.select_option("disagreement"), told)
+    times["sort it by reward again"] = timed(lambda: order.select_option("lowest"), now.format("↑"))
+    times["sort it by disagreement again"] = timed(lambda: order.select_option("disagreement"), told)
+    return times
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=200_000)
+    parser.add_argument("--json", action="store_true")
+    chosen = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        path = make(Path(folder), chosen.rows)
+        times = {"rows": chosen.rows, "megabytes": round(path.stat().st_size / 1e6), "read anew": round(opened(path), 2)}
+        times |= {
+            "read by its index": round(opened(path), 2),
+            "megabytes of the index": round(index_path(path).stat().st_size / 1e6),
+        }
+        if chromium := shutil.which("chromium") or shutil.which("google-chrome"):
+            from playwright.sync_api import sync_playwright
+
+            with sync_playwright() as play:
+                browser = play.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+                for address in served(Path(folder)):
+                    times |= interactions(browser.new_page(viewport={"width": 1280, "height": 900}), address)
+    print(json.dumps(times) if chosen.json else "\n".join(f"{name:42} {value}" for name, value in times.items()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,153 @@
+"""The rows of a record, read once: whoever wrote them, however large the file, and whatever lies beside it."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.test_inspector import rollout
+from workbench.plots import run_curves
+from workbench.runs import rows
+from workbench.runs.rows import index_path, read_index, text_of
+from workbench.runs.steps import run_steps
+from workbench.store import ROLLOUTS, append_feedback
+from workbench.types import Failure, Feedback, Reward, Verdict
+
+NASTY = ('"rewards": {"x": {"value": 9.0, "parts": {}, ', '\\"target\\": "outcome"', "é\u2028\ud800", '{"schema": 1, "id": "a"')
+
+
+def forget() -> None:
+    rows._rows._known.clear()
+
+
+def others(number: int) -> Feedback:
+    """A row whose texts look like the record's own marks, with several methods, a failure and rewards beyond a number."""
+    row, text = rollout(1, number % 4), NASTY[number % len(NASTY)]
+    rewards = {text: Reward(None, {text: 1e-07}), "trl:acc": Reward(-2.5e10), "m": Reward(0.5, {"a": 1, "b {}": -0.25})}
+    response = replace(
+        row.response, id=f"{text}/{number}", text=text, finish="length" if number % 2 else "stop", step=number // 4
+    )
+    error = Failure("judge", "timeout", text) if number == 3 else None
+    outcome = Verdict("outcome", "answer", ("correct", "incorrect", "uncertain", "correct")[number % 4])
+    verdicts = (*(verdict for verdict in row.verdicts if verdict.target != "outcome"), outcome)
+    return replace(row, response=response, rewards={**row.rewards, **rewards}, error=error, verdicts=verdicts)
+
+
+def test_rows_of_any_key_order_and_of_any_text_are_the_same_entries(tmp_path: Path) -> None:
+    append_feedback(tmp_path, [others(number) for number in range(8)])
+    lines = (tmp_path / ROLLOUTS).read_bytes().splitlines(keepends=True)
+    for number, line in enumerate(lines):
+        turned = json.dumps(dict(reversed(json.loads(line).items()))).encode() + b"\n"
+        ours, theirs = rows._written_by_us(number, 0, line), rows._written_by_others(number, 0, turned)
+        assert ours is not None and ours == theirs
+        assert text_of(line) == text_of(turned) == NASTY[number % len(NASTY)]
+    entry = read_index(tmp_path / ROLLOUTS).entries[0]
+    assert (entry.value("m"), entry.value("m", "b {}"), entry.value("trl:acc"), entry.value("x")) == (0.5, -0.25, -2.5e10, None)
+    first = rollout(1, 0).response
+    assert (entry.length, entry.outcome, entry.cut) == (len(first.offsets), "correct", False)
+    assert [one.outcome for one in read_index(tmp_path / ROLLOUTS).entries][2:4] == ["uncertain", None]  # of a failed row, none
+
+
+@pytest.fixture
+def large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A record whose index is worth keeping, already opened once."""
+    monkeypatch.setattr(rows, "WORTH", 1)
+    append_feedback(tmp_path, [others(number) for number in range(8)])
+    forget()
+    read_index(tmp_path / ROLLOUTS)
+    return tmp_path / ROLLOUTS
+
+
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The numbers of the rows that are read from the record from now on, by a process that knows nothing yet."""
+    forget()
+    numbers, entry = [], rows._entry
+
+    def look(number: int, offset: int, line: bytes) -> rows.Entry:
+        numbers.append(number)
+        return entry(number, offset, line)
+
+    monkeypatch.setattr(rows, "_entry", look)
+    return numbers
+
+
+def test_an_index_beside_the_record_stands_for_it_and_for_its_beginning(large: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before, looked = read_index(large).entries, counted(monkeypatch)
+    assert read_index(large).entries == before and looked == []
+    append_feedback(large.parent, [replace(others(8), response=replace(others(8).response, id="new"))])
+    forget()
+    assert [entry.id for entry in read_index(large).entries][-1] == "new" and looked == [8]
+
+
+def edited(path: Path) -> None:
+    """The same size and the same last line, and another first row."""
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([lines[0].replace(b'"value": 0.5', b'"value": 0.7'), *lines[1:]]))
+    os.utime(path, ns=(1, 1))
+
+
+def replaced(path: Path) -> None:
+    path.unlink()
+    append_feedback(path.parent, [others(number) for number in (5, 6, 7)])
+
+
+def poisoned(path: Path) -> None:
+    stored = json.loads(index_path(path).read_text())
+    index_path(path).write_text(json.dumps({**stored, "offset": [-1, *stored["offset"][1:]]}))
+
+
+def linked(path: Path) -> None:
+    index_path(path).rename(path.with_name("elsewhere.json"))
+    index_path(path).symlink_to(path.with_name("elsewhere.json"))
+
+
+def _rewrite(path: Path, old: str, new: str) -> None:
+    index_path(path).write_text(index_path(path).read_text().replace(old, new))
+
+
+DAMAGE = {
+    "edited": edited, "replaced": replaced, "poisoned": poisoned, "linked": linked,
+    "half": lambda path: index_path(path).write_bytes(index_path(path).read_bytes()[:-9]),
+    "a list": lambda path: index_path(path).write_text("[1]"),
+    "a pickle": lambda path: index_path(path).write_bytes(b"\x80\x04cos\nsystem\n."),
+    "another format": lambda path: _rewrite(path, '"format":1,', '"format":0,'),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_an_index_that_is_stale_damaged_or_somebody_else_s_is_made_anew(
+    large: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    DAMAGE[name](large)
+    looked = counted(monkeypatch)
+    found = read_index(large).entries
+    assert looked == list(range(len(found))) and found[0].offset == 0
+    assert not index_path(large).is_symlink() and json.loads(index_path(large).read_text())["format"] == rows.FORMAT
+
+
+def test_a_folder_that_may_not_be_written_is_read_all_the_same(large: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    index_path(large).unlink()
+    index_path(large).mkdir()  # nothing can be put in its place
+    forget()
+    assert len(read_index(large).entries) == 8 and sorted(path.name for path in large.parent.iterdir()) == [
+        "passages.jsonl", "questions.jsonl", "rollouts.index.json", "rollouts.jsonl",
+    ]  # fmt: skip
+
+
+def test_the_rows_tell_what_training_did_not_write_down(tmp_path: Path) -> None:
+    """By hand: of the labels wrong, vague, hedged and correct the rewards are r, r + 1, r + 2.5 and r + 3, r = 1.65509."""
+    append_feedback(tmp_path, [rollout(step, sample) for step in (1, 2) for sample in range(4)])
+    (tmp_path / "metrics.jsonl").write_text('{"step": 2, "reward": 9.0, "kl": 0.5, "reward/truth": 4.0, "accuracy": null}\n')
+    first, second = run_steps(tmp_path)
+    assert first["reward"] == pytest.approx(1.65509 + 6.5 / 4, abs=1e-5)
+    # Deviations −1.625, −0.625, 0.875, 1.375: squares 2.640625 + 0.390625 + 0.765625 + 1.890625 = 5.6875, over 3.
+    assert first["reward_std"] == second["reward_std"] == pytest.approx((5.6875 / 3) ** 0.5)
+    assert (second["reward"], second["kl"], second["part:truth"], second["accuracy"]) == (9.0, 0.5, 4.0, 1.0)
+    titles = [note.text for note in run_curves({"run": tmp_path}).layout.annotations]
+    assert titles[:2] == ["reward", "spread of the reward in a group"] and {"reward: truth", "accuracy", "length, tokens"} <= {
+        *titles
+    }

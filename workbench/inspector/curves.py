@@ -1,0 +1,160 @@
+"""The runs of the folder as a list, newest first, and the curves of those that are drawn, as the page gets them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from workbench.inspector.listing import own_method
+from workbench.inspector.runs import Runs, damage
+from workbench.runs.folder import in_use
+from workbench.runs.steps import by_step
+from workbench.score.record import settings_path
+from workbench.store import ROLLOUTS
+from workbench.token_view import as_json
+from workbench.types import WorkbenchError
+
+NO_RUN = "There is no run in the runs folder yet."
+NO_ROLLOUTS = "This run has no rollouts yet: choose another, or come back after its first step."
+MOST = 12  # runs that are drawn at once
+
+# What is drawn over the steps: column of metrics.jsonl or of the record, title, whether it is a share.
+SERIES = (
+    ("reward", "Reward", False), ("reward_std", "Spread of the reward in a group", False),
+    ("accuracy", "Accuracy", True), ("abstention", "Abstention", True),
+    ("hallucination", "Hallucination", True), ("kl", "KL to the reference", False), ("entropy", "Entropy", False),
+    ("length", "Length, tokens", False), ("truncated", "Cut off", True), ("unplaced", "Claims not placed", True),
+    ("failed", "Rows not scored", True),
+)  # fmt: skip
+PARTS = {"part": "Reward,", "logged": "Logged,"}  # what the reward is made of, by the beginning of its column
+
+
+def stamp(runs: Runs, names: Sequence[str]) -> str:
+    """What changes when a run comes, goes, grows or ends, or when others are drawn."""
+    looks: list[Any] = [list(names)]
+    for name in runs.names():
+        try:
+            looks.append((name, runs.stamp(name)))
+        except WorkbenchError:  # told in the list
+            looks.append(name)
+    return hashlib.sha256(json.dumps(looks).encode()).hexdigest()[:16]
+
+
+def run_list(runs: Runs) -> list[dict[str, Any]]:
+    """What is known of every run, that which was written last first; of a damaged one, why it is."""
+    told = []
+    for name in runs.names():
+        try:
+            told.append(_told(runs, name))
+        except WorkbenchError as error:
+            told.append({"name": name, "broken": str(error), "written": 0.0})
+    return sorted(told, key=lambda run: (-run["written"], run["name"]))
+
+
+def _told(runs: Runs, name: str) -> dict[str, Any]:
+    config, rollouts = runs.described(name, "config.json"), runs.folder(name) / ROLLOUTS
+    with damage(f"run '{name}'"):
+        written = rollouts.stat().st_mtime
+    rewards = {row["step"]: row["reward"] for row in _steps(runs, name) if row.get("reward") is not None}
+    best = max(rewards, key=lambda step: (rewards[step], -step), default=None)
+    return {
+        "name": name,
+        "written": written,
+        "date": datetime.fromtimestamp(written, UTC).isoformat(),
+        "method": str(config.get("method") or _scored_by(runs, name)),
+        "seed": config.get("seed") if type(config.get("seed")) is int else None,
+        "status": _status(runs, name, config),
+        "steps": max(rewards, default=None),
+        "last": rewards[max(rewards)] if rewards else None,
+        "best": None if best is None else [best, rewards[best]],
+        "family": _family(config, name),
+    }
+
+
+def _scored_by(runs: Runs, name: str) -> str:
+    return own_method(runs, name) if runs.is_quick(name) else ""
+
+
+def _status(runs: Runs, name: str, config: Mapping[str, Any]) -> str:
+    if status := runs.described(name, "summary.json").get("status"):
+        return str(status)
+    folder = runs.folder(name)
+    if not config:
+        return "scored" if (folder / settings_path(Path(ROLLOUTS)).name).is_file() else "recorded"
+    lock = folder / ".lock"
+    with damage(f"run '{name}'"):
+        return "running" if lock.is_file() and not lock.is_symlink() and in_use(folder) else "unfinished"
+
+
+def _family(config: Mapping[str, Any], name: str) -> str:
+    """The same for runs that differ in their seed alone."""
+    rest = {key: value for key, value in config.items() if key not in ("seed", "versions", "threads")}
+    return hashlib.sha256(json.dumps(rest if config else name, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def _steps(runs: Runs, name: str) -> list[dict[str, Any]]:
+    """The steps of a run for the list: from its numbers, and from its rows where these are at hand."""
+    metrics = runs.metrics(name)
+    if metrics or not runs.is_quick(name):
+        return [dict(row) for row in metrics if type(row.get("step")) is int and isinstance(row.get("reward"), int | float)]
+    return by_step([], runs.index(name), own_method(runs, name))
+
+
+def curve_data(runs: Runs, names: Sequence[str]) -> str:
+    """The curves of some runs, as text for the page; those that cannot be drawn say why."""
+    if not names:
+        return as_json({"note": NO_RUN})
+    curves, errors = [], []
+    for name in names[:MOST]:
+        try:
+            curves.append(_curves(runs, name))
+        except WorkbenchError as error:
+            errors.append(str(error))
+    if len(names) > MOST:
+        errors.append(f"Only {MOST} of the {len(names)} ticked runs are drawn together.")
+    told = {"error": " ".join(errors)} if errors else {}
+    series = [{"name": column, "title": title, "share": share} for column, title, share in _series(curves)]
+    return as_json({"runs": curves, "series": series, "note": _note(curves), **told})
+
+
+def _note(curves: Sequence[Mapping[str, Any]]) -> str:
+    rows = curves[0]["rows"] if curves else 0
+    told = "its one row is" if rows == 1 else f"its {rows:,} rows are"
+    return f"This run has no training steps: {told} listed below." if rows else NO_ROLLOUTS
+
+
+def _series(curves: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, bool]]:
+    """What there may be curves of: `SERIES`, and behind the reward what it is made of; every run gets all of them."""
+    parts = list(dict.fromkeys(column for run in curves for column in run["series"] if column.startswith(tuple(PARTS))))
+    for run in curves:
+        for part in parts:
+            run["series"].setdefault(part, [None] * len(run["steps"]))
+    made_of = [
+        (f"{kind}:{name}", f"{PARTS[kind]} {name.replace('_', ' ')}", False)
+        for kind, _, name in (part.partition(":") for part in parts)
+    ]
+    return [*SERIES[:2], *made_of, *SERIES[2:]]
+
+
+def _curves(runs: Runs, name: str) -> dict[str, Any]:
+    index = runs.index(name)
+    rows = by_step(runs.metrics(name), index, own_method(runs, name))
+    parts = dict.fromkeys(column for row in rows for column in row if column.startswith(tuple(f"{kind}:" for kind in PARTS)))
+    columns = {column: [row.get(column) for row in rows] for column in (*(name for name, _, _ in SERIES), *parts)}
+    for place, row in enumerate(rows):
+        entries = index.by_step.get(row["step"], [])
+        claims, failed = sum(entry.claims for entry in entries), columns["failed"][place]
+        columns["unplaced"][place] = sum(entry.unplaced for entry in entries) / claims if claims else None
+        columns["failed"][place] = failed / len(entries) if failed is not None and entries else None
+    family = _family(runs.described(name, "config.json"), name)
+    return {
+        "name": name,
+        "steps": [row["step"] for row in rows],
+        "series": columns,
+        "rows": len(index.entries),
+        "family": family,
+    }

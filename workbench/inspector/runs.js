@@ -1,0 +1,240 @@
+// Runs: all of them, newest first; the curves of those that are ticked; the rollouts of the one that is chosen. What the server
+// has is asked for again every two seconds while the tab is seen: only what has changed is drawn anew, and nobody's place is lost.
+
+const EVERY = 2000, PATIENCE = 10000; // milliseconds
+const FORMS = [["csv", "CSV"], ["parquet", "Parquet"]];
+
+function mountRuns(root, gradio) {
+  root.classList.add("tv-colours", "wb-runs");
+  const board = curveBoard((step) => go({step, start: 0})), busy = busySign(), list = runTable({choose, draw: tick});
+  const told = div("tv wb-told-runs"), rows = div("wb-listed"), filters = filterBar(go, save), how = {smooth: 0, bands: false};
+  const state = {run: null, drawn: [], stamp: null, runs: [], curves: null, query: {}, choices: null, turn: 0, looking: null};
+  const at = () => (typeof state.query.step === "number" ? state.query.step : null);
+  const after = beforeAfter(gradio, () => state.run, busy);
+  root.replaceChildren(div("tv", list.root), div("tv wb-how", howBar(how, redraw)), told, div("tv", board.parts), div("tv wb-bar", filters.root, busy.sign), rows, after.root);
+
+  async function look(force) {
+    if (!root.offsetParent || (state.looking && !force)) return;
+    const mine = (state.looking = {}); // what is asked for meanwhile by a hand is the newer question
+    setTimeout(() => state.looking === mine && (state.looking = null), PATIENCE);
+    try {
+      const found = await gradio.server.look({names: state.drawn, stamp: force ? null : state.stamp});
+      if (state.looking !== mine) return;
+      if (found.error) return say(told, found);
+      if (found.same) return;
+      const grown = state.stamp !== null;
+      [state.stamp, state.runs, state.curves] = [found.stamp, JSON.parse(found.runs), JSON.parse(found.curves)];
+      if (state.run === null && state.runs.length) return choose(state.runs[0].name);
+      list.draw(state.runs, state);
+      redraw();
+      if (grown && state.run) await page(true);
+    } finally {
+      if (state.looking === mine) state.looking = null;
+    }
+  }
+
+  function redraw() {
+    if (!state.curves) return;
+    const count = state.curves.runs ? board.draw(state.curves, how, at()) : 0;
+    if (!state.curves.runs) board.draw({runs: [], series: []}, how, null);
+    say(told, {error: state.curves.error, note: count ? null : state.curves.note});
+  }
+
+  // The run whose rollouts are listed; it is drawn as well, and its last step is shown.
+  async function choose(name) {
+    const alone = state.drawn.length < 2 ? [name] : [...new Set([name, ...state.drawn])];
+    Object.assign(state, {run: name, drawn: alone, query: {order: state.query.order, step: "last"}, choices: null});
+    rows.replaceChildren();
+    after.clear();
+    await Promise.all([page(false), busy.during(look(true))]);
+  }
+  function tick(name, on) {
+    state.drawn = on ? [...state.drawn, name] : state.drawn.filter((one) => one !== name);
+    if (!state.drawn.includes(state.run) && state.run) state.drawn = [state.run, ...state.drawn.filter((one) => one !== state.run)];
+    busy.during(look(true));
+  }
+  function go(change) {
+    Object.assign(state.query, change);
+    if ("step" in change) board.mark(at());
+    page(false);
+  }
+
+  // A page of the list. `quiet`: the run has grown meanwhile; what somebody reads stays where it is.
+  async function page(quiet) {
+    const turn = ++state.turn, asked = gradio.server.list_rollouts({run: state.run, query: state.query});
+    const found = await (quiet ? asked : busy.during(asked));
+    if (turn !== state.turn) return; // an older answer than the last question
+    const data = found.error ? found : JSON.parse(found.text);
+    if (data.choices) state.choices = data.choices;
+    if (state.query.step === "last") state.query.step = data.step ?? null;
+    filters.draw(state.choices, state.query);
+    const text = JSON.stringify([data.rows, data.note, data.error]), frame = () => rows.querySelector(".tv-table-frame");
+    if (quiet && text === state.listed) return;
+    const top = quiet && frame() ? frame().scrollTop : 0;
+    state.listed = text;
+    rows.replaceChildren(div("tv", said(data), data.rows ? answerList(data, open) : null, data.rows ? pager(data, (start) => go({start})) : null));
+    if (top && frame()) frame().scrollTop = top;
+    board.mark(at());
+  }
+  const open = (row) => gradio.trigger("select", {run: state.run, id: row.id, query: {...state.query, start: 0}});
+  async function save(form) {
+    const file = await busy.during(gradio.server.export_rollouts({run: state.run, query: state.query, form}));
+    if (file.error) return say(told, file);
+    download(file.name, file.type, Uint8Array.from(atob(file.base64), (letter) => letter.charCodeAt(0)));
+  }
+
+  onValue(gradio, ({run}) => {
+    if (run && run !== state.run) state.run === null ? Object.assign(state, {first: run}) : choose(run);
+  });
+  const start = () => root.offsetParent && (state.run === null && state.first ? choose(state.first) : look(false));
+  new IntersectionObserver(start).observe(root);
+  setInterval(() => look(false).catch(() => null), EVERY); // a server that has ended is told by what is clicked next
+}
+
+const say = (place, data) => place.replaceChildren(...said(data).filter(Boolean));
+
+// A sign that something is worked on, once it takes longer than a moment.
+function busySign() {
+  const sign = h("span", {class: "wb-busy", role: "status"});
+  let open = 0;
+  const show = () => (sign.textContent = open ? "working …" : "");
+  const during = async (promise) => {
+    open += 1;
+    const timer = setTimeout(show, 150);
+    try {
+      return await promise;
+    } finally {
+      clearTimeout(timer);
+      open -= 1;
+      show();
+    }
+  };
+  return {sign, during};
+}
+
+function runTable({choose, draw}) {
+  const sought = h("input", {type: "search", class: "tv-select wb-find", placeholder: "Find a run", "aria-label": "find a run", oninput: () => again()});
+  const body = h("tbody"), frame = div("tv-table-frame wb-run-frame"), count = small();
+  const heads = [["Draw", "tick the runs whose curves are drawn together"], "Run", "Last written", "Method", "Seed", "Status", "Steps",
+    ["Reward", "mean reward of the last step"], ["Best step", "the step with the highest mean reward, and that reward"]];
+  frame.append(h("table", {class: "tv-table wb-plain wb-run-table"}, columnHeads(heads, (index) => (index > 5 ? "tv-num" : null)), body));
+  let last = [[], {drawn: []}];
+  const cell = (label, content, style) => h("td", {"data-label": label, class: style}, content);
+  const line = (run, state) => {
+    const box = h("input", {type: "checkbox", "aria-label": `draw ${run.name}`, checked: state.drawn.includes(run.name), disabled: Boolean(run.broken),
+      onchange: (event) => draw(run.name, event.target.checked)});
+    const name = button("wb-run-name", h("bdi", {}, run.name), () => choose(run.name), {"aria-pressed": String(run.name === state.run), "data-name": run.name});
+    const told = run.broken ? [h("td", {colspan: 7, class: "tv-small tv-error-text"}, run.broken)] : [
+      cell("last written", dateOf(run.date)), cell("method", nameOf(run.method)), cell("seed", run.seed === null ? "–" : String(run.seed)),
+      cell("status", span(`wb-status wb-status-${run.status === "running" ? "on" : "off"}`, run.status)),
+      cell("steps", run.steps === null ? "–" : String(run.steps), "tv-num"), cell("reward", number(run.last, 3), "tv-num"),
+      cell("best step", run.best ? `${run.best[0]} (${number(run.best[1], 3)})` : "–", "tv-num")];
+    return h("tr", {class: run.name === state.run ? "tv-row-on" : "", "data-run": run.name}, h("td", {}, box), h("td", {class: "wb-run-cell"}, name), told);
+  };
+  function again() {
+    const [runs, state] = last, words = sought.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const like = runs.filter((run) => words.every((word) => `${run.name} ${run.method || ""} ${run.status || ""} seed${run.seed}`.toLowerCase().includes(word)));
+    keepFocus(body, () => body.replaceChildren(...like.map((run) => line(run, state))));
+    count.textContent = like.length === runs.length ? `${runs.length} ${runs.length === 1 ? "run" : "runs"}, newest first` : `${like.length} of ${runs.length} runs`;
+  }
+  return {root: div("wb-run-list", div("wb-run-head", sought, count), frame), draw: (runs, state) => ((last = [runs, state]), again())};
+}
+
+const dateOf = (text) => new Date(text).toLocaleString(undefined, {dateStyle: "medium", timeStyle: "short"});
+
+function howBar(how, redraw) {
+  const out = h("output", {class: "tv-small"}, "off");
+  const smooth = h("input", {type: "range", min: 0, max: 0.95, step: 0.05, value: 0, "aria-label": "smoothing", oninput: (event) => {
+    how.smooth = Number(event.target.value);
+    out.textContent = how.smooth ? fixed(how.smooth) : "off";
+    redraw();
+  }});
+  const bands = h("input", {type: "checkbox", onchange: (event) => ((how.bands = event.target.checked), redraw())});
+  return [
+    h("label", {title: "an exponential mean: this share of what came before counts on; the thin line is what was recorded"}, "Smoothing ", smooth, " ", out),
+    h("label", {title: "ticked runs that differ in their seed alone become one line, their mean, and a band from the least to the most of them"}, bands, " Seeds as a band"),
+  ];
+}
+
+// What the rollouts are chosen and sorted by. It is built anew only where a run offers something else.
+function filterBar(go, save) {
+  const root = div("wb-filters");
+  let built = null, fields = {};
+  const soon = later((change) => go(change), 250);
+  const choice = (name, words, options) => {
+    const box = h("select", {class: "tv-select", "aria-label": words, onchange: (event) => go({[name]: event.target.value, start: 0})},
+      options.map(([value, text]) => h("option", {value}, text)));
+    fields[name] = box;
+    return options.length > 1 ? h("label", {}, `${words} `, box) : null;
+  };
+  const edge = (name, words) => (fields[name] = h("input", {type: "number", step: "any", class: "tv-select wb-edge", placeholder: words, "aria-label": `${words} value`,
+    oninput: (event) => soon({[name]: event.target.value === "" ? null : Number(event.target.value), start: 0})}));
+
+  function build(choices) {
+    const [first, last] = choices.steps.length ? choices.steps : [0, 0], any = (names) => [["", "any"], ...names.map((name) => [name, name === "none" ? "no outcome" : wordsOf(name)])];
+    fields = {};
+    fields.text = h("input", {type: "search", class: "tv-select", placeholder: "Search answers and questions", "aria-label": "search answers and questions",
+      oninput: (event) => soon({text: event.target.value, start: 0})});
+    fields.at = h("output", {class: "wb-step-now"});
+    fields.step = h("input", {type: "range", min: first, max: last, step: 1, "aria-label": "step", oninput: (event) => {
+      fields.at.textContent = event.target.value;
+      soon({step: Number(event.target.value), start: 0});
+    }});
+    fields.all = h("input", {type: "checkbox", onchange: (event) => go({step: event.target.checked ? null : Number(fields.step.value), start: 0})});
+    const parts = choices.parts.map((name) => [name, `${spaced(name.split(":").slice(1).join(":"))}`]);
+    root.replaceChildren(...[
+      last > first ? h("label", {class: "wb-step"}, "Step ", fields.step, " ", fields.at) : null,
+      last > first ? h("label", {}, fields.all, " all steps") : null,
+      choice("order", "Sort by", choices.orders.map(([words, key]) => [key, words])), fields.text,
+      choice("outcome", "Outcome", any(choices.outcomes)), choice("tier", "Tier", any(choices.tiers)), choice("kind", "Kind", any(choices.kinds)),
+      h("span", {class: "wb-range"}, choice("of", "Value of", [["", "the reward"], ...parts]), edge("low", "from"), edge("high", "to")),
+      h("span", {class: "wb-save"}, FORMS.map(([form, words]) => button("wb-button", `Save as ${words}`, () => save(form)))),
+    ].filter(Boolean));
+  }
+  function draw(choices, query) {
+    if (!choices) return root.replaceChildren();
+    const shape = JSON.stringify({...choices, steps: choices.steps.length ? choices.steps[1] > choices.steps[0] : null});
+    if (shape !== built || !root.childElementCount) build(choices);
+    built = shape;
+    if (choices.steps.length) [fields.step.min, fields.step.max] = choices.steps;
+    if (known(query.step) && document.activeElement !== fields.step) fields.step.value = query.step;
+    fields.at.textContent = known(query.step) ? `${query.step} of ${choices.steps[1]}` : "all";
+    fields.all.checked = !known(query.step);
+    for (const name of ["order", "outcome", "tier", "kind", "of", "text", "low", "high"])
+      if (document.activeElement !== fields[name]) fields[name].value = query[name] ?? (name === "order" ? "lowest" : "");
+  }
+  return {root, draw};
+}
+
+// Calls that come quickly after each other are one, with what all of them said.
+function later(call, wait) {
+  let timer = null, held = {};
+  return (change) => {
+    clearTimeout(timer);
+    Object.assign(held, change);
+    timer = setTimeout(() => {
+      const all = held;
+      held = {};
+      call(all);
+    }, wait);
+  };
+}
+
+function pager({start, count, page}, to) {
+  if (count <= page) return null;
+  const turn = (words, at) => button("wb-button", words, () => to(at), {disabled: at < 0 || at >= count});
+  return div("wb-pager", turn("First", start ? 0 : -1), turn("Previous page", start - page), turn("Next page", start + page),
+    turn("Last", start + page < count ? Math.floor((count - 1) / page) * page : -1));
+}
+
+// The evaluation before and after training, and the fixed prompts asked of both policies.
+function beforeAfter(gradio, run, busy) {
+  const table = div("tv"), answers = div("tv", h("p", {class: "tv-small"}, "Loads the starting policy and the trained one, and asks both the same questions, greedily."));
+  const fill = async (place, name) => {
+    const found = await busy.during(gradio.server[name]({run: run()})), data = found.error ? found : JSON.parse(found.text);
+    place.replaceChildren(...noted(data).filter(Boolean));
+  };
+  const root = h("details", {class: "wb-before tv", ontoggle: () => root.open && run() && fill(table, "before_and_after")}, h("summary", {}, "Before and after"), table,
+    button("wb-button", "Ask the fixed prompts before and after", () => run() && fill(answers, "ask_policies")), answers);
+  return {root, clear: () => (root.open = false)};
+}
