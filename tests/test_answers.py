@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.human.answers import said
-from workbench.answers import DOUBT, INVALID_QUESTION, final_answer, is_abstention, matches, normalise, probability
+from workbench.answers import INVALID_QUESTION, final_answer, is_abstention, matches, normalise
 
 
 @pytest.mark.parametrize(
@@ -444,85 +443,6 @@ def test_degenerate_texts_take_no_time(piece: str) -> None:
         assert not matches(final_answer(text) or "", ["Lomar"], kind)
     is_abstention(text)
     assert time.process_time() - begun < 5
-
-
-@pytest.mark.parametrize("half", [0, 1])
-def test_answers_in_the_styles_of_chat_models(half: int) -> None:
-    """At least .8 of the right ones are accepted, and of those accepted at least .97 are right."""
-    judged = [(one.right, matches(one.answer, one.gold, one.kind, one.question)) for one in said(half)]
-    rights, accepted = [found for right, found in judged if right], [right for right, found in judged if found]
-    assert len(rights) >= 100 and len(judged) >= 190
-    assert sum(rights) / len(rights) >= 0.8 and sum(accepted) / len(accepted) >= 0.97
-
-
-CAPITAL = "What is the capital of France?"
-
-
-@pytest.mark.parametrize(
-    ("answer", "gold", "question"),
-    [
-        ("Great question! The answer is Paris. I hope this helps!", "Paris", CAPITAL),
-        ("Paris, France", "Paris", CAPITAL),
-        ("Many people think it is Lyon, but the capital is Paris.", "Paris", CAPITAL),
-        ("Paris. It is the largest city in France and the seat of the French government.", "Paris", CAPITAL),
-        ("The European Union (EU)", "EU", ""),
-        ("William Jefferson Clinton", "Bill Clinton", "Who was president?"),
-        ("44 BCE", "44 BC", ""),
-        ("1912", "April 15, 1912", "What year was it?"),
-        ("91", "91 miles", "How far is it?"),
-    ],
-)
-def test_other_words_for_the_same(answer: str, gold: str, question: str) -> None:
-    assert matches(answer, [gold], question=question)
-
-
-@pytest.mark.parametrize(
-    ("answer", "gold", "question"),
-    [
-        ("Paris, Texas", "Paris", CAPITAL),
-        ("Berlin, France", "France", "In which country is it?"),
-        ("Paris, Germany", "Paris", CAPITAL),
-        ("Many people think it is Paris, but the capital is Lyon.", "Paris", CAPITAL),
-        ("Many people think it is Lyon, but it is Paris or Rome.", "Paris", CAPITAL),
-        ("Paris. It is Lyon.", "Paris", CAPITAL),
-        ("Paris. It was previously Lyon.", "Paris", CAPITAL),
-        ("Paris, located in Lyon, Rome, Oslo.", "Paris", CAPITAL),
-        ("Paris, with Lyon and Rome.", "Paris", CAPITAL),
-        ("Lyon, located near Paris.", "Paris", CAPITAL),
-        ("A suburb of Paris.", "Paris", CAPITAL),
-        ("Lyon and Paris are the capital of France.", "Paris", ""),
-        ("The capital is Lyon, formerly Paris.", "Paris", ""),
-        ("The capital is Lyon (some say Paris).", "Paris", ""),
-        ("Paris, no wait, Lyon.", "Paris", CAPITAL),
-        ("Paris… no wait, Lyon.", "Paris", CAPITAL),
-        ("European Union (NATO)", "European Union", ""),
-        ("George Bush", "George W. Bush", "Who was president?"),
-        ("John Quincy Adams", "John Adams", "Who was president?"),
-        ("Hank Williams Jr.", "Hank Williams", "Who sang it?"),
-        ("Irelands", "Ireland", ""),
-        ("Columbia", "Colombia", ""),
-        ("It began before 1921.", "1921", ""),
-        ("It lasted from 1920 to 1921.", "1921", ""),
-        ("63 AD", "63 BC", ""),
-        ("1912", "April 15, 1912", "When was it?"),
-        ("91 feet", "91 miles", "How far is it?"),
-    ],
-)
-def test_other_words_for_something_else(answer: str, gold: str, question: str) -> None:
-    assert not matches(answer, [gold], question=question)
-
-
-def test_rules_say_where_they_are_in_doubt() -> None:
-    sure = [
-        probability(text, ["Paris"], question=CAPITAL)
-        for text in ("Paris", "The capital of France is Paris.", "Sure! Paris, France.")
-    ]
-    assert sure == sorted(sure, reverse=True) and min(sure) > DOUBT[1]
-    for text in ("Paris or Lyon", "The capital, I would say after some thought, is Lyon rather than Paris"):
-        assert DOUBT[0] <= probability(text, ["Paris"], question=CAPITAL) <= DOUBT[1]
-    for text in ("Lyon", "I don't know", ""):
-        assert probability(text, ["Paris"], question=CAPITAL) < DOUBT[0]
-    assert probability("No.", ["yes"], "yes_no") < DOUBT[0] <= probability("Yes and no.", ["yes"], "yes_no") <= DOUBT[1]
 
 
 def test_human_labels_of_nq_open(slices: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.metrics import RATES
+from workbench.runs.steps import run_steps
 from workbench.world.facts import TIERS
 
 if TYPE_CHECKING:
@@ -89,8 +90,6 @@ def run_curves(runs: Mapping[str, Path | str]) -> Figure:
     Where a run has no `metrics.jsonl`, as one that was imported from a trainer's log, its rows tell the mean reward, its spread
     within the groups, its parts, the rates and the lengths.
     """
-    from workbench.runs.steps import run_steps
-
     told = {label: run_steps(folder) for label, folder in runs.items()}
     present = {name for rows in told.values() for row in rows for name, value in row.items() if value is not None}
     parts = {name: name.replace("part:", "reward: ").replace("logged:", "logged: ") for name in sorted(present) if ":" in name}
