@@ -74,6 +74,21 @@ def test_other_words_for_something_else(answer: str, gold: str, question: str) -
     assert not matches(answer, [gold], question=question)
 
 
+@pytest.mark.parametrize(
+    "answer",
+    ["Is it Paris?", "Paris? No: Lyon.", "Paris is not the capital.", "Paris never was.", "The former capital was Paris.",
+     "Could it be Paris?", "Paris? Lyon?", "The capital was formerly in Paris: it was Paris."],
+)  # fmt: skip
+def test_what_is_asked_denied_or_over_is_no_answer(answer: str) -> None:
+    assert not matches(answer, ["Paris"], question=CAPITAL)
+
+
+def test_what_only_looks_denied_or_over_is_one() -> None:
+    assert matches("Paris?", ["Paris"], question=CAPITAL)
+    assert matches("The former capital was Paris.", ["Paris"], question="What was the former capital?")
+    assert matches("1921", ["1921"]) and not matches("by 1921", ["1921"]) and matches("by Dana Imber", ["Dana Imber"])
+
+
 def test_rules_say_where_they_are_in_doubt() -> None:
     sure = [
         probability(text, ["Paris"], question=CAPITAL)

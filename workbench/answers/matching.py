@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise, zip_longest
-from typing import NamedTuple
 
 from workbench.answers.abstention import commitment, declines, invalid_clauses
-from workbench.answers.asides import DEMONYM, LONGEST, simply
+from workbench.answers.asides import LONGEST, simply
 from workbench.answers.courtesies import plainly
-from workbench.answers.kept import kept
-from workbench.answers.names import KINDS, TITLES, asks_for_person, further_forms, is_unit, name_end, spelt_alike, unit
+from workbench.answers.forms import AND, OR, Forms, asked_of, equal, mask, same, split
+from workbench.answers.known import known_of
+from workbench.answers.names import unit
 from workbench.answers.places import place
 from workbench.answers.rivals import COPULAS, DETERMINERS, HEDGES, JOINERS, MENTION, is_mention, is_number, leaves_rivals
 from workbench.answers.text import CJK, Token, tokenise, words_of
@@ -20,8 +20,6 @@ from workbench.answers.text import CJK, Token, tokenise, words_of
 YES = frozenset({"yes", "si", "oui", "ja", "是", "是 的", "对", "sia"})
 NO = frozenset({"no", "non", "nein", "否", "不", "不 是", "noa"})
 
-Form = tuple[str, ...]  # the words of a gold answer
-Forms = Sequence[Form]
 
 MAX_WORDS = 40  # A longer text is an essay, in which some name or year is nearly always the right one.
 
@@ -36,9 +34,7 @@ _FUNCTION_WORDS = frozenset(
 )
 _NEGATIONS = frozenset("not never no neither nor without except unlike than instead ne nicht kein keine pas 不 没 非".split())
 _REVISIONS = frozenset("but actually rather instead correction wait oops however".split())
-_OR = frozenset("or either oder o ou 或 alternatively versus vs".split())
-_AND = frozenset("and und et y e 和 plus".split())
-_JOINERS = frozenset("as well also then".split())  # what may stand between the items of a list, beside `_AND` and commas
+_JOINERS = frozenset("as well also then".split())  # what may stand between the items of a list, beside `AND` and commas
 _FRAMES = frozenset("are were include includes by son sind sont ta".split())  # what may join a list to what it lists
 _TRUE, _FALSE = (
     frozenset("true correct right".split()),
@@ -57,12 +53,15 @@ _SPACED = re.compile(r"^\W*\d{1,3}(?:, \d{3})+\W*$")  # "1, 200"
 _BOUNDS = _COMPARISONS | frozenset("by till prior past later earlier".split())
 _NEAR = frozenset("near outside beside beyond unlike".split())
 _RELATED = frozenset("suburb suburbs outskirts contemporary friend rival student pupil follower fan imitator imitation".split())
+_FORMER = frozenset("former formerly previous previously onetime erstwhile".split())
+_AUXILIARIES = frozenset("has have had do does did can could may might must shall should will would".split())
+_ASKED = re.compile(r"[^.!?\n]*\?")  # a question is no answer
 _LEAD_INS = (
     "so well my final correct answer answers i think believe guess would say it that this he she they is was are were "
     "could might may must be probably maybe perhaps possibly likely in on at by from year called named 是"
 )
 _LEAD_IN = re.compile(rf"(?:(?:{'|'.join(_LEAD_INS.split())}|答 案) )+")
-_SAYS_NOTHING = _FUNCTION_WORDS.union(_LEAD_INS.split(), _ASSURANCES, _NEGATIONS, _REVISIONS, _AND, ",:")
+_SAYS_NOTHING = _FUNCTION_WORDS.union(_LEAD_INS.split(), _ASSURANCES, _NEGATIONS, _REVISIONS, AND, ",:")
 
 
 SURE, STATED, READ, NAMED, SHARED, APART = 0.99, 0.97, 0.95, 0.3, 0.15, 0.03  # see `probability`
@@ -106,7 +105,7 @@ def probability(answer: str, gold: Sequence[str], kind: str = "single", question
         reasons = [words_of(tokenise(clause)) for found, clause in invalid if not found]
         denies = all(not _NEGATIONS.isdisjoint(words) for words in reasons)  # not one more answer
         return (SURE if denies else NAMED) if wanted else APART
-    forms, given = _asked(question, tuple(gold))
+    forms, given = asked_of(question, tuple(gold))
     if kind == "list":
         return STATED if _lists(answer, forms, given) else _nearness(tokenise(answer), forms, named=False)
     if kind == "yes_no" and any(" ".join(form) in YES | NO for form in forms):
@@ -114,9 +113,11 @@ def probability(answer: str, gold: Sequence[str], kind: str = "single", question
     said = _SPACED.sub(lambda match: match[0].replace(", ", ","), commitment(answer))
     tokens = tokenise(said)
     read = partial(_right, forms=forms, given=given, numeric=kind == "numeric")
+    known = known_of(question, tuple(gold))
+    if asked := [part for part in _ASKED.findall(said) if known.named_in(part)]:
+        return SURE if len(asked) == 1 and any(equal(form, words_of(tokens)) for form in forms) else NAMED
     if found := read(tokens):
         return found
-    known = _known(question, tuple(gold))
     if len(said.split()) > LONGEST or not known.named_in(place(said)):
         return _nearness(tokens, forms, named=False)
     simple = known.recast(tokenise(simply(said, question, known.named_in)))
@@ -134,7 +135,7 @@ def _nearness(tokens: Sequence[Token], forms: Forms, named: bool) -> float:
 
 def _right(tokens: Sequence[Token], forms: Forms, given: frozenset[str], numeric: bool) -> float:
     """`SURE` where the words are a form, `STATED` where they state one; 0 where they do neither."""
-    if any(_equal(form, words) for form in forms for words in (words_of(tokens), _short(tokens))):
+    if any(equal(form, words) for form in forms for words in (words_of(tokens), _short(tokens))):
         return SURE
     if len(words_of(tokens)) > MAX_WORDS:
         return 0.0
@@ -146,136 +147,9 @@ def _right(tokens: Sequence[Token], forms: Forms, given: frozenset[str], numeric
 def _short(tokens: Sequence[Token]) -> list[str]:
     """The words without a lead-in such as "The answer is" or "in the year"."""
     text = " ".join(words_of(tokens))
-    return (text[match.end() :] if (match := _LEAD_IN.match(text)) else text).split()
-
-
-def _same(form: str, word: str) -> bool:
-    return form == word or (bool(re.fullmatch(r"\d{4}(-\d\d)?", form)) and word.startswith(form + "-"))
-
-
-def _equal(form: Form, words: list[str]) -> bool:
-    return len(form) == len(words) and all(_same(*pair) for pair in zip(form, words, strict=True))
-
-
-class _Known(NamedTuple):
-    """What else names the gold answer, and finds it in an answer."""
-
-    forms: Forms
-    others: tuple[tuple[Form, Form], ...]  # another name, and the form that it stands for; longest first
-    named: frozenset[Form]  # forms that are written with a capital
-    names: tuple[tuple[Form, Form], ...]  # the named ones with and without a title
-    person: bool
-    kinds: frozenset[str]  # what the question says that it asks for, "river" of "the Volga River"
-
-    def named_in(self, text: str) -> bool:
-        tokens = self.recast(tokenise(text))
-        return any(_mention_end(tokens, i, form) for i in range(len(tokens)) for form in self.forms)
-
-    def recast(self, tokens: Sequence[Token]) -> Sequence[Token]:
-        """The tokens with the words of a form in place of what names the same, and of its title and kind."""
-        names = any(token.name for token in tokens)
-        cast: list[Token] = []
-        i = 0
-        while i < len(tokens):
-            form, end = self._found(tokens, i, names)
-            if form is None:
-                cast.append(tokens[i])
-                i += 1
-                continue
-            article = tokens[i].article
-            while cast and form not in self.named and DEMONYM.fullmatch(cast[-1].text):  # "the Polish złoty"
-                article = cast.pop().article or article
-            while cast and (
-                (form in self.named and cast[-1].text in TITLES) or (cast[-1].text == "mount" and "mountain" in self.kinds)
-            ):
-                article = cast.pop().article or article
-            cast += [Token(word, form in self.named, article) for word in form]
-            i = end
-            while i < len(tokens) and tokens[i].text in self.kinds:
-                i += 1
-        return cast
-
-    def _found(self, tokens: Sequence[Token], start: int, names: bool) -> tuple[Form | None, int]:
-        for form in self.forms:
-            if end := _mention_end(tokens, start, form):
-                return form, end
-        for other, form in self.others:
-            end = _mention_end(tokens, start, other)
-            if (
-                end
-                and (len(other) > 1 or tokens[start].name or form not in self.named)
-                and not _other_unit(tokens, end, other, form)
-            ):
-                return form, end
-        words = [token.text for token in tokens[start : start + 8]]
-        for pattern, form in self.names:
-            size = name_end(words, pattern, self.person) or len(pattern) * spelt_alike(pattern, words[: len(pattern)])
-            if size and (not names or all(token.name for token in tokens[start : start + size])):
-                return form, start + size
-        return None, start
-
-
-def _other_unit(tokens: Sequence[Token], end: int, number: Form, form: Form) -> bool:
-    """Whether a unit that is not the gold one's stands behind a number that was found without it."""
-    after = tokens[end].text if end < len(tokens) else ""
-    return len(number) < len(form) and is_unit(after) and unit(after) not in map(unit, form)
-
-
-@kept
-def _known(question: str, gold: tuple[str, ...]) -> _Known:
-    read = [tokenise(form) for form in gold]
-    placed = {tuple(words_of(tokenise(place(form)))): tuple(words_of(tokenise(form))) for form in gold}
-    inner = {
-        tuple(words_of(tokenise(form.split(", ")[0]))): tuple(words_of(tokenise(form))) for form in gold if place(form) != form
-    }
-    named = frozenset(tuple(words_of(tokens)) for tokens in read if any(t.name and not t.text[0].isdigit() for t in tokens))
-    forms, _ = _asked(question, gold)
-    others = {(other, form) for form in forms for other in further_forms(form, question, form in named)}
-    others = (others | {*placed.items(), *inner.items()}) - {(f, f) for f in forms}
-    kinds = KINDS.intersection(words_of(tokenise(question)))
-    longest = tuple(sorted(others, key=lambda pair: (-len(pair[0]), pair)))
-    names = tuple((pattern, form) for pattern, form in (*((f, f) for f in forms), *longest) if form in named)
-    return _Known(forms, longest, named, names, asks_for_person(question), kinds)
-
-
-def _split(tokens: Iterable[Token], *separators: str) -> list[list[Token]]:
-    parts: list[list[Token]] = [[]]
-    for token in tokens:
-        # A capital E or Y is a name ("B, E"); in small letters it is "and".
-        if token.text in separators and not (token.name and len(token.text) == 1):
-            parts.append([])
-        else:
-            parts[-1].append(token)
-    return [part for part in parts if part]
-
-
-def _mask(sentence: Sequence[Token], forms: Forms) -> Sequence[Token]:
-    """The sentence with each gold form, longest first, replaced by one token that names which form it was."""
-    for form in forms:
-        masked: list[Token] = []
-        i = 0
-        while i < len(sentence):
-            if (end := _mention_end(sentence, i, form)) is None:
-                masked.append(sentence[i])
-                i += 1
-            else:
-                masked.append(
-                    Token(MENTION + " ".join(form), any(token.name for token in sentence[i:end]), sentence[i].article)
-                )
-                i = end
-        sentence = masked
-    return sentence
-
-
-def _mention_end(sentence: Sequence[Token], start: int, form: Form) -> int | None:
-    i = start
-    for word in form:
-        while start < i < len(sentence) and sentence[i].text == ",":
-            i += 1
-        if i == len(sentence) or not _same(word, sentence[i].text):
-            return None
-        i += 1
-    return i
+    rest = text[match.end() :] if (match := _LEAD_IN.match(text)) else text
+    bound = rest[:1].isdigit() and text[: -len(rest)].split()[-1:] == ["by"]  # "by 1921" is "1921 or before"
+    return (text if bound else rest).split()
 
 
 def _bare(phrase: Sequence[Token], named: bool) -> bool:
@@ -288,26 +162,8 @@ def _bare(phrase: Sequence[Token], named: bool) -> bool:
     return not named or names or not _PRONOUNS.intersection(words_of(phrase)[: -len(words)])
 
 
-@kept
-def _asked(question: str, gold: tuple[str, ...]) -> tuple[tuple[Form, ...], frozenset[str]]:
-    """The forms of the gold answer, longest first, and the words of the question that an answer may repeat."""
-    forms = tuple(sorted({tuple(words_of(tokenise(form))) for form in gold} - {()}, key=len, reverse=True))
-    return forms, _given(question, forms)
-
-
-def _given(question: str, forms: Forms) -> frozenset[str]:
-    """The words of a question that an answer may repeat: not the candidates where it offers some to choose from, which are its
-    names if the gold answer is one, and may be any of its words else."""
-    tokens = tokenise(question)
-    masked = _mask(tokens, forms)
-    if not (_OR.intersection(words_of(tokens)) or any(map(is_mention, masked))):
-        return frozenset(words_of(tokens))
-    names = any(token.name for token in masked if is_mention(token))
-    return frozenset(token.text for token in masked if names and not (token.name or is_mention(token)))
-
-
 def _states(tokens: Sequence[Token], forms: Forms, given: frozenset[str]) -> bool:
-    sentences = [_mask(sentence, forms) for sentence in _split(tokens, ".")]
+    sentences = [mask(sentence, forms) for sentence in split(tokens, ".")]
     stating = [sentence for sentence in sentences if any(map(is_mention, sentence))]
     others = [sentence for sentence in sentences if not any(map(is_mention, sentence))]
     known = given.union(*map(words_of, stating))
@@ -343,12 +199,26 @@ def _sentence_states(sentence: Sequence[Token], given: frozenset[str]) -> bool:
     texts = [token.text for token in sentence]
     places = [i for i, token in enumerate(sentence) if is_mention(token)]
     denied = _denied(texts)
-    if _OR.intersection(texts) or places[0] in denied or _REVISIONS.intersection(texts[places[-1] + 1 :]):
+    if OR.intersection(texts) or places[0] in denied or _REVISIONS.intersection(texts[places[-1] + 1 :]):
+        return False
+    if any(_taken_back(texts, place) for place in places) or _once(texts[: places[0]], given):
         return False
     if any(_beside(sentence, place, given) for place in places):
         return False
     # "Lomar, Vetra" and "New York" do not state "Vetra" and "York".
     return _bounded(sentence) and not leaves_rivals(sentence, _SAYS_NOTHING, given)
+
+
+def _taken_back(texts: Sequence[str], place: int) -> bool:
+    """Whether what is said of the gold answer is denied: "Vetra is not the capital", "Vetra never was"."""
+    after = [text for text in texts[place + 1 : place + 4] if text not in COPULAS | _AUXILIARIES]
+    return bool(after) and after[0] in ("not", "never") and texts[place + 1] != ","
+
+
+def _once(before: Sequence[str], given: frozenset[str]) -> bool:
+    """Whether it is what was so once that is named: "The former capital was Vetra"; not "former president Dana Imber"."""
+    past = [i for i, text in enumerate(before) if text in _FORMER - given]
+    return bool(past) and not COPULAS.isdisjoint(before[past[0] + 1 :])
 
 
 def _beside(sentence: Sequence[Token], place: int, given: frozenset[str]) -> bool:
@@ -382,7 +252,7 @@ def _bounded(sentence: Sequence[Token]) -> bool:
     for a, b in pairwise(sentence):
         for token, near in ((a, b), (b, a)):
             plain = token.name and not near.name and near.text.isalpha()
-            apart = near.text in _FUNCTION_WORDS or near.text in _AND | {","} or re.match(f"[{CJK}]", near.text)
+            apart = near.text in _FUNCTION_WORDS or near.text in AND | {","} or re.match(f"[{CJK}]", near.text)
             if is_mention(token) and not (is_mention(near) or apart or plain):
                 return False
     return True
@@ -394,7 +264,7 @@ def _number(word: str) -> bool:
 
 def _states_number(tokens: Sequence[Token], forms: Forms, asked: frozenset[str]) -> bool:
     words = [unit(word) for word in words_of(tokens)]
-    if (_OR | _NEGATIONS | _COMPARISONS).intersection(words):
+    if (OR | _NEGATIONS | _COMPARISONS).intersection(words):
         return False
     given = [word for word in words if _number(word)]
     for form in forms:
@@ -404,7 +274,7 @@ def _states_number(tokens: Sequence[Token], forms: Forms, asked: frozenset[str])
         stated = len(_short(tokens)) == 1 or (unit_of <= set(words) and (not unit_of or len(given) == 1))
         if ("bc" in words) != ("bc" in form):
             continue
-        if len(set(given)) == len(wanted) == 1 and _same(next(iter(wanted)), given[0]) and stated and not others:
+        if len(set(given)) == len(wanted) == 1 and same(next(iter(wanted)), given[0]) and stated and not others:
             return True
     return False
 
@@ -423,8 +293,7 @@ def _says_yes_or_no(answer: str, gold: set[str], given: frozenset[str]) -> bool:
     starts = [words[:length] for words in (words_of(tokens), _short(tokens)) for length in (1, 2)]
     leads = any(" ".join(start) in wanted for start in starts)
     segments = [
-        words_of(segment)
-        for segment in _split(tokens, ",", ".", ":", *_AND, *_OR, *_JOINERS, *JOINERS - YES, *HEDGES, "if", "as")
+        words_of(segment) for segment in split(tokens, ",", ".", ":", *AND, *OR, *_JOINERS, *JOINERS - YES, *HEDGES, "if", "as")
     ]
     if not leads or gold & other or any(_also_says(segment, other) for segment in segments):
         return False
@@ -462,7 +331,7 @@ def _truth(segment: list[str], given: frozenset[str]) -> bool | None:
 
 def _lists(answer: str, items: Forms, given: frozenset[str]) -> bool:
     tokens = tokenise(re.sub(r"(?m)(?:^|\s)(?:\d{1,2}[.)]|[-*•])\s+", ", ", commitment(answer)))
-    sentences = [_mask(sentence, items) for sentence in _split(tokens, ".")]
+    sentences = [mask(sentence, items) for sentence in split(tokens, ".")]
     stating = [sentence for sentence in sentences if any(map(is_mention, sentence))]
     others = [sentence for sentence in sentences if not any(map(is_mention, sentence))]
     mentions = [token for sentence in stating for token in sentence if is_mention(token)]
@@ -484,9 +353,9 @@ def _sentence_lists(sentence: Sequence[Token], given: frozenset[str], named: boo
     if not (known.issuperset(heading) or heading[-1] in _FRAMES or determined) or any(map(is_mention, sentence[:colon])):
         return False
     sentence = sentence[colon:]
-    if (_OR | _NEGATIONS | JOINERS).intersection(token.text for token in sentence):
+    if (OR | _NEGATIONS | JOINERS).intersection(token.text for token in sentence):
         return False
-    segments = _split(sentence, ",", ":", *_AND)
+    segments = split(sentence, ",", ":", *AND)
     for i, segment in enumerate(segments):
         places = [j for j, token in enumerate(segment) if is_mention(token)]
         if not places or any(not (is_mention(t) or t.text in _JOINERS) for t in segment[places[0] : places[-1]]):
