@@ -21,6 +21,7 @@ ARMS = {  # of a method: question set, and (metric, tier, heading) of the arms' 
     "rlfh": BIOGRAPHIES,
     "rlfh_sweep": BIOGRAPHIES,
     "knowrl": OUTCOMES,
+    "knowrl_dose": OUTCOMES,
     "knowrl_sweep": OUTCOMES,
     "klcf": ("test", (
         ("precision_on_subject", "", "precision, on subject"), ("recall@6", "", "recall@6"), ("f1@6", "", "F1@6"),
