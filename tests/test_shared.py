@@ -55,6 +55,19 @@ def test_a_copy_that_breaks_off_leaves_nothing(tmp_path: Path, monkeypatch: pyte
     assert not place.exists() and not list((tmp_path / "stages").iterdir())
 
 
+def test_what_a_killed_copy_has_left_is_removed(tmp_path: Path) -> None:
+    """Its rows would count among the run's."""
+    shared = Shared(tmp_path / "shared", IDENTITY)
+    place, out = shared.folder([("cold_start", None)]), tmp_path / "run" / "stages" / "cold_start"
+    made(out.parent / ".cold_start.partial")
+    assert not shared.take(place, out) and not list(out.parent.iterdir())
+    made(place.parent / f".{place.name}.partial")
+    shared.keep(place, made(tmp_path / "one"))
+    made(out.parent / ".cold_start.partial")
+    assert shared.take(place, out)
+    assert [path.name for path in out.parent.iterdir()] == ["cold_start"] and [*place.parent.iterdir()] == [place]
+
+
 @pytest.mark.parametrize(
     "other", [{"seed": 2}, {"threads": 1}, {"policy_hash": "q"}, {"world_hash": "v"}, {"judge": {"model": "m"}}]
 )

@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import shutil
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -32,27 +31,33 @@ class Shared:
 
     def take(self, folder: Path, out: Path) -> bool:
         """Copy a finished stage to `out`, instead of whatever was begun there; False if there is none."""
-        if not finished(folder):
+        shutil.rmtree(_partial(out), ignore_errors=True)  # of a copy that was killed: its rows are no rows of this run
+        summary = finished(folder)
+        if not summary:
             return False
         if out.exists():
             shutil.rmtree(out)
-        _copied(folder, out)
-        write_json(out / "summary.json", {**(finished(out) or {}), "shared": folder.name})
+        _copied(folder, out, {**summary, "shared": folder.name})
         return True
 
     def keep(self, folder: Path, out: Path) -> None:
         """Leave a copy of the finished stage `out` for others."""
         if not folder.exists():
-            _copied(out, folder)
+            shutil.rmtree(_partial(folder), ignore_errors=True)
+            _copied(out, folder, finished(out) or {})
 
 
-def _copied(source: Path, target: Path) -> None:
-    """Copy a folder, whole or not at all."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    partial = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+def _copied(source: Path, target: Path, summary: Mapping[str, Any]) -> None:
+    """Copy a folder with this summary, whole or not at all."""
+    partial = _partial(target)
     try:
-        shutil.copytree(source, partial, dirs_exist_ok=True)
+        shutil.copytree(source, partial)
+        write_json(partial / "summary.json", summary)
         os.replace(partial, target)
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
         raise
+
+
+def _partial(target: Path) -> Path:
+    return target.parent / f".{target.name}.partial"
