@@ -43,7 +43,16 @@ def damage(what: str) -> Iterator[None]:
         yield
     except WorkbenchError:
         raise
-    except (OSError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+    except (
+        OSError,
+        ArithmeticError,
+        AssertionError,
+        AttributeError,
+        LookupError,
+        RecursionError,
+        TypeError,
+        ValueError,
+    ) as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
         raise WorkbenchError(f"{what} is damaged ({reason}): mend it, or move it out of the runs folder") from None
 
