@@ -301,6 +301,19 @@ def test_what_is_listed_is_saved_and_no_cell_is_a_formula(tmp_path: Path) -> Non
         exported(Runs(tmp_path), "run", Query(), "pickle")
 
 
+@pytest.mark.parametrize("sign", "=+-@")
+@pytest.mark.parametrize("before", ["", "ok\r", "ok\n", "ok\r\n", "ok\t", "\t", "\r", "ok\n\n", 'ok"\r', "ok,\r", "ok\u2028"])
+def test_no_part_of_a_cell_is_a_formula_however_it_is_split(tmp_path: Path, before: str, sign: str) -> None:
+    row, text = worked_example(), f"{before}{sign}1+1 - {sign}2"
+    append_feedback(tmp_path / "run", [replace(row, response=replace(row.response, id="evil", text=text))])
+    saved = base64.b64decode(exported(Runs(tmp_path), "run", Query(), "csv")["base64"]).decode()
+    assert "\r" not in saved
+    [line] = csv.DictReader(io.StringIO(saved))
+    assert line["response"] == before.replace("\r\n", "\n").replace("\r", "\n") + f"'{sign}1+1 - {sign}2"
+    pieces = [piece for one in saved.splitlines() for piece in one.split("\t")]
+    assert not any(piece.strip('" ').startswith(tuple("=+-@")) for piece in pieces)
+
+
 def test_an_index_that_names_another_row_shows_none(tmp_path: Path) -> None:
     runs = Runs(record_queried(tmp_path / "run").parent)
     first, second, *_ = runs.index("run").entries
