@@ -16,7 +16,7 @@ import pytest
 from tests.helpers.score_helpers import write
 from tests.test_score import SAID
 from workbench.examples import worked_example
-from workbench.inspector.curves import curve_data, run_list
+from workbench.inspector.curves import MOST, curve_data, run_list
 from workbench.inspector.export import exported
 from workbench.inspector.inspect_tab import moved
 from workbench.inspector.listing import Query, own_method, query_of
@@ -26,6 +26,7 @@ from workbench.inspector.runs import Runs
 from workbench.inspector.runs_tab import server_functions
 from workbench.inspector.what_if import what_if
 from workbench.recipes import METHODS, method_configs
+from workbench.runs import rows as stored
 from workbench.runs.folder import lock
 from workbench.runs.steps import reward_columns
 from workbench.score import Options, score_file
@@ -299,6 +300,17 @@ def test_what_is_listed_is_saved_and_no_cell_is_a_formula(tmp_path: Path) -> Non
     assert (lines[1]["tier"], lines[1]["question"], lines[1]["reward_truthrl"]) == ("known", "Who built it?", "7.0")
     with pytest.raises(WorkbenchError, match="choose one of csv, parquet"):
         exported(Runs(tmp_path), "run", Query(), "pickle")
+
+
+def test_no_run_that_is_drawn_is_read_anew_at_every_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    row, names = worked_example(), [f"run{number}" for number in range(MOST)]
+    for name in (*names, "opened"):
+        append_feedback(tmp_path / name, [row])
+    runs, looked_at, entry = Runs(tmp_path), [], stored._entry
+    monkeypatch.setattr(stored, "_entry", lambda *line: looked_at.append(line) or entry(*line))
+    for _ in range(3):
+        assert len(json.loads(curve_data(runs, names))["runs"]) == MOST and runs.index("opened").entries
+    assert len(looked_at) == MOST + 1
 
 
 @pytest.mark.parametrize("sign", "=+-@")
