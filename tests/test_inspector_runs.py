@@ -16,6 +16,7 @@ import pytest
 from tests.helpers.score_helpers import write
 from tests.test_score import SAID
 from workbench.examples import worked_example
+from workbench.inspector import runs as opened
 from workbench.inspector.curves import MOST, curve_data, run_list
 from workbench.inspector.export import exported
 from workbench.inspector.inspect_tab import moved
@@ -311,6 +312,23 @@ def test_no_run_that_is_drawn_is_read_anew_at_every_look(tmp_path: Path, monkeyp
     for _ in range(3):
         assert len(json.loads(curve_data(runs, names))["runs"]) == MOST and runs.index("opened").entries
     assert len(looked_at) == MOST + 1
+
+
+def test_of_the_numbers_of_a_growing_run_the_latest_alone_are_kept(tmp_path: Path) -> None:
+    record_queried(tmp_path / "run")
+    runs = Runs(tmp_path)
+    for step in range(1, 9):
+        with (tmp_path / "run" / "metrics.jsonl").open("a") as file:
+            file.write(json.dumps({"step": step, "reward": 0.5}) + "\n")
+        rows = runs.metrics("run")
+        assert len(rows) == step and runs.metrics("run") is rows  # a file that has not changed is read once
+    assert [len(kept) for path, (_, kept) in opened._metrics.items() if tmp_path in path.parents] == [8]
+    for number in range(opened.REMEMBERED + 3):
+        append_feedback(tmp_path / f"other{number}", [])
+        (tmp_path / f"other{number}" / "rollouts.jsonl").touch()
+        (tmp_path / f"other{number}" / "metrics.jsonl").write_text('{"step": 1}\n')
+        runs.metrics(f"other{number}")
+    assert len(opened._metrics) == opened.REMEMBERED
 
 
 @pytest.mark.parametrize("sign", "=+-@")

@@ -9,7 +9,6 @@ import contextlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,6 +22,7 @@ from workbench.types import Feedback, Passage, Question, WorkbenchError
 DEPTH = 3  # how deep below the runs folder a run may lie
 LONGEST, NAMED = 1000, 80  # characters of a run's name that is looked for, and of one that is shown in a message
 METRICS = "metrics.jsonl"
+REMEMBERED = 64  # files of numbers that are
 INSIDE = {"checkpoints", "policy"}  # folders of a run: no runs are looked for in them
 
 _ID = re.compile(rb'\{"id": ("(?:[^"\\]|\\.)*"),')
@@ -166,8 +166,7 @@ class Runs:
         with damage(f"run '{name}': {path.name}"):
             if not path.is_file() or path.is_symlink():
                 return ()
-            looks = path.stat()
-            return _metrics(path, looks.st_size, looks.st_mtime_ns)
+            return _numbers(path)
 
     def described(self, name: str, file: str) -> dict[str, Any]:
         """The object in a JSON file of the run ("config.json", "summary.json"), or nothing where there is no such file."""
@@ -218,9 +217,18 @@ class Runs:
         return [path for path in (folder, *folder.parents) if path != self.root and self.root in path.parents]
 
 
-@lru_cache(maxsize=64)
-def _metrics(path: Path, size: int, modified: int) -> Sequence[Mapping[str, Any]]:
-    return tuple(iter_rows(path))
+_metrics: dict[Path, tuple[tuple[int, int], Sequence[Mapping[str, Any]]]] = {}  # how each file looked, and its rows
+
+
+def _numbers(path: Path) -> Sequence[Mapping[str, Any]]:
+    """The rows of a file, read once; of one that grows the latest alone are kept."""
+    looks = path.stat()
+    look, known = (looks.st_size, looks.st_mtime_ns), _metrics.pop(path, None)
+    rows = known[1] if known and known[0] == look else tuple(iter_rows(path))
+    _metrics[path] = look, rows
+    while len(_metrics) > REMEMBERED:
+        _metrics.pop(next(iter(_metrics)), None)  # another thread may look, too
+    return rows
 
 
 def _is_run(folder: Path) -> bool:
