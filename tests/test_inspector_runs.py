@@ -276,9 +276,13 @@ def test_a_run_that_is_being_trained_is_told_apart_and_seen_to_grow(tmp_path: Pa
     folder, runs = record_queried(tmp_path / "run"), Runs(tmp_path)
     (folder / "config.json").write_text('{"method": "truthrl"}')
     assert run_list(runs)[0]["status"] == "unfinished"
-    with lock(folder):
-        assert run_list(runs)[0]["status"] == "running"
     look = next(function for function in server_functions(runs) if function.__name__ == "look")
+    with lock(folder):
+        first = look({"names": ["run"], "stamp": None})
+        assert json.loads(first["runs"])[0]["status"] == "running"
+        assert look({"names": ["run"], "stamp": first["stamp"]}) == {"same": True}
+    left = look({"names": ["run"], "stamp": first["stamp"]})  # as a killed process leaves it: nothing is written
+    assert json.loads(left["runs"])[0]["status"] == "unfinished"
     first = look({"names": ["run"], "stamp": None})
     assert look({"names": ["run"], "stamp": first["stamp"]}) == {"same": True}
     late = worked_example()

@@ -11,7 +11,6 @@ from typing import Any
 
 from workbench.inspector.listing import own_method
 from workbench.inspector.runs import Runs, damage
-from workbench.runs.folder import in_use
 from workbench.runs.rows import finite
 from workbench.runs.steps import by_step
 from workbench.score.record import settings_path
@@ -86,9 +85,7 @@ def _status(runs: Runs, name: str, config: Mapping[str, Any]) -> str:
     folder = runs.folder(name)
     if not config:
         return "scored" if (folder / settings_path(Path(ROLLOUTS)).name).is_file() else "recorded"
-    lock = folder / ".lock"
-    with damage(f"run '{name}'"):
-        return "running" if lock.is_file() and not lock.is_symlink() and in_use(folder) else "unfinished"
+    return "running" if runs.in_use(name) else "unfinished"
 
 
 def _family(config: Mapping[str, Any], name: str) -> str:

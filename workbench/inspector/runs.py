@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from workbench.jsonl import iter_rows
+from workbench.runs.folder import in_use
 from workbench.runs.growing import Growing, line_at
 from workbench.runs.rows import Entry, Index, is_quick, read_index
 from workbench.score.record import settings_path
@@ -149,11 +150,17 @@ class Runs:
                 yield file.readline()
 
     def stamp(self, name: str) -> list[int]:
-        """What changes when the run's record, its numbers or its summary do."""
+        """What changes when the run's record, its numbers or its summary do, or when a process takes it up or leaves it."""
         with damage(f"run '{name}'"):
             folder = self.folder(name)
             files = [folder / file for file in (ROLLOUTS, METRICS, "summary.json") if (folder / file).is_file()]
-            return [number for file in files for number in (file.stat().st_size, file.stat().st_mtime_ns)]
+            looks = [number for file in files for number in (file.stat().st_size, file.stat().st_mtime_ns)]
+            return [*looks, self.in_use(name)]
+
+    def in_use(self, name: str) -> bool:
+        """Whether a process is training the run; one that is killed leaves it as it was, and its lock free."""
+        folder = self.folder(name)
+        return not (folder / ".lock").is_symlink() and (folder / ".lock").is_file() and in_use(folder)
 
     def passage(self, name: str, asked: str) -> Passage | None:
         """A passage of the run's questions, or one that was retrieved for a claim, by its id."""
