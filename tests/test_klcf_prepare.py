@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from tests.helpers.reward_rows import row, with_verdicts
 from workbench.bench import bench
 from workbench.checks import Checks, rule_checks
 from workbench.jsonl import iter_rows
+from workbench.prepare import prepare_klcf
 from workbench.train.checklists import POOL, Fact, checklists, facts_of, key, truth_rows
 from workbench.train.prepare import (
     CARD,
@@ -250,6 +252,24 @@ def test_a_folder_keeps_the_preparation_that_it_was_begun_with(tmp_path: Path) -
 def test_a_judge_that_cannot_tell_facts_is_named_before_any_work(tmp_path: Path) -> None:
     with pytest.raises(WorkbenchError, match="no check fact"):
         prepare(Prepare(), SOURCE, LIVES[:1], rule_checks(), tmp_path / "new", seed=1)
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize(
+    ("settings", "policy", "message"),
+    [
+        (["klcf.prepare.folder=X"], None, 'klcf.prepare.folder is null, not "X"'),
+        (["klcf.w_check=3"], None, "klcf.w_check is 1.0, not 3.0"),
+        (["klcf.grpo.steps=3"], None, "klcf.grpo.steps is 30, not 3"),
+        (["klcf.start=sft"], None, "klcf.start is"),
+        (["klcf.eval_samples=3"], None, "klcf.prompts.eval_samples is 1, not 3"),
+        (["klcf.prepare.samples=2", "klcf.system=Think."], None, "klcf.prompts.system is"),
+        (["klcf.base=some/base"], "other/base", "name the base once"),
+    ],
+)
+def test_what_no_preparation_looks_at_is_refused(tmp_path: Path, settings: list[str], policy: str | None, message: str) -> None:
+    with pytest.raises(WorkbenchError, match=re.escape(message)):
+        prepare_klcf(tmp_path / "new", policy=policy, overrides=settings)
     assert not (tmp_path / "new").exists()
 
 
