@@ -14,6 +14,7 @@ import pytest
 from tests.helpers.reward_rows import row, with_verdicts
 from workbench.bench import bench
 from workbench.checks import Checks, rule_checks
+from workbench.failures import unparsed
 from workbench.jsonl import iter_rows
 from workbench.prepare import prepare_klcf
 from workbench.train.checklists import POOL, Fact, checklists, facts_of, key, truth_rows
@@ -68,14 +69,26 @@ def prepared(folder: Path, *samples: Sequence[Feedback], config: Prepare | None 
 def test_claims_become_facts_by_hand() -> None:
     """Twice "c0" supported; "c1" supported and refuted as often; "c2" of another subject, "c3" vague, "c4" failed."""
     one = row([("correct", 5), ("correct", 4), ("correct", 1), ("vague", 3), ("wrong", 2)])
-    other = row([("correct", 3), ("wrong", 4), ("wrong", 1)])
+    other = row([("correct", 3), ("wrong", 4), ("wrong", 2)])
     failed = with_verdicts(one, Verdict("claim:2", "subject", "other"))
     broken = Verdict("claim:4", "fact", error=Failure("judge", "timeout", "late"))
     one = replace(failed, verdicts=tuple(broken if v.target == "claim:4" else v for v in failed.verdicts))
     facts, counts = facts_of([one, other])
-    assert facts == [Fact("c0", "correct", 2, 5, True), Fact("c2", "wrong", 1, 1, True)]
+    assert facts == [Fact("c0", "correct", 2, 5, True), Fact("c2", "wrong", 1, 2, True)]
     wanted = {"support": 3, "refute": 2, "other_subject": 1, "not_enough_info": 1, "unverified": 1, "conflicting": 1}
     assert {name: count for name, count in counts.items() if count} == wanted
+
+
+def test_where_no_check_tells_subjects_apart_what_is_of_no_use_is_about_somebody_else() -> None:
+    """Informativeness 1, 1 of the same subject after all, 1 of what could not be read, 1 with a failed check, 2, none."""
+    one = row([("correct", 1), ("correct", 1), ("vague", 1), ("wrong", 1), ("wrong", 2), ("correct", 5)])
+    unrated = Verdict("claim:5", "fact", "correct")
+    broken = Verdict("claim:3", "subject", error=Failure("verify", "judge", "late"))
+    unread = unparsed("claim:2", "cut_off", "judge")
+    one = with_verdicts(one, Verdict("claim:1", "subject", "asked"), unread, broken, unrated)
+    facts, counts = facts_of([one])
+    assert [fact.text for fact in facts] == ["c1", "c4", "c5"]
+    assert {name: n for name, n in counts.items() if n} == {"other_subject": 2, "support": 2, "refute": 1, "not_enough_info": 1}
 
 
 def test_a_fact_in_other_words_is_on_the_list_once_and_what_is_unimportant_is_not() -> None:
