@@ -312,7 +312,12 @@ def test_no_run_that_is_drawn_is_read_anew_at_every_look(tmp_path: Path, monkeyp
     for name in (*names, "opened"):
         append_feedback(tmp_path / name, [row])
     runs, looked_at, entry = Runs(tmp_path), [], stored._entry
-    monkeypatch.setattr(stored, "_entry", lambda *line: looked_at.append(line) or entry(*line))
+
+    def counted(number: int, offset: int, line: bytes) -> stored.Entry:
+        looked_at.append(number)
+        return entry(number, offset, line)
+
+    monkeypatch.setattr(stored, "_entry", counted)
     for _ in range(3):
         assert len(json.loads(curve_data(runs, names))["runs"]) == MOST and runs.index("opened").entries
     assert len(looked_at) == MOST + 1
