@@ -18,6 +18,7 @@ from workbench.failures import unparsed
 from workbench.jsonl import iter_rows
 from workbench.prepare import prepare_klcf
 from workbench.train.checklists import POOL, Fact, checklists, facts_of, key, truth_rows
+from workbench.train.collect import ungraded
 from workbench.train.prepare import (
     CARD,
     CHECKLISTS,
@@ -257,9 +258,60 @@ def test_a_folder_keeps_the_preparation_that_it_was_begun_with(tmp_path: Path) -
     folder, config = finished(tmp_path), Prepare()
     again = prepare(config, SOURCE, LIVES[:1], bench("tiny").checks, folder, seed=1)  # nothing is sampled: there is no base
     assert again == json.loads((folder / CARD).read_text()) and again["failed"] == 0
+    assert prepare(replace(config, max_failed=0.9), SOURCE, LIVES[:1], bench("tiny").checks, folder, seed=1) == again
     for other, seed in ((config, 2), (replace(config, items=5), 1)):
         with pytest.raises(WorkbenchError, match="holds another preparation"):
             prepare(other, SOURCE, LIVES[:1], bench("tiny").checks, folder, seed=seed)
+
+
+def test_a_sample_counts_as_ungraded_where_nothing_is_known_of_it() -> None:
+    late, lacking = Failure("verify", "judge", "late"), Failure("verify", "no_gold", "none")
+    good, bad, none = (
+        Verdict("claim:0", "fact", "correct"),
+        Verdict("claim:1", "fact", error=late),
+        Verdict("outcome", "", error=lacking),
+    )
+    one = replace(row([("correct", 5)]), verdicts=())
+    for verdicts, why in (
+        ((good, bad), None),
+        ((bad, good), None),
+        ((bad, bad), "late"),
+        ((none, bad), "late"),
+        ((none,), None),
+        ((), None),
+    ):
+        assert ungraded(replace(one, verdicts=verdicts)) == why
+    assert ungraded(replace(one, verdicts=(good,), error=Failure("extract", "judge", "unread"))) == "unread"
+
+
+def test_a_preparation_goes_on_after_one_failure_in_each_long_answer_and_where_more_are_allowed(tmp_path: Path) -> None:
+    place, broken = bench("tiny"), [1]
+
+    def fact(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
+        """The judge loses the first claims of an answer."""
+        lost = Failure("verify", "judge", "late")
+        return [
+            replace(
+                checked,
+                verdicts=tuple(
+                    replace(verdict, label=None, error=lost) if number < broken[0] else verdict
+                    for number, verdict in enumerate(checked.verdicts)
+                ),
+            )
+            for checked in place.checks.verify["fact"](batch)
+        ]
+
+    checks = replace(place.checks, verify={**place.checks.verify, "fact": fact})
+    few = replace(place, judge=lambda: checks, questions=lambda *args, **kwargs: place.questions(*args, **kwargs)[:2])
+    settings = ["klcf.prepare.samples=1", "klcf.prepare.questions=2"]
+    broken[0] = 1000
+    with pytest.raises(WorkbenchError, match="could not be graded"):
+        prepare_klcf(tmp_path / "out", few, overrides=settings, threads=1)
+    again = prepare_klcf(tmp_path / "out", few, overrides=[*settings, "klcf.prepare.max_failed=1"], threads=1)
+    assert again["status"] == "done" and again["claims"]["unverified"] > 1 and again["claims"]["support"] == 0
+    broken[0] = 1
+    card = prepare_klcf(tmp_path / "other", few, overrides=settings, threads=1)
+    assert card["status"] == "done" and card["claims"]["unverified"] == 2
 
 
 def test_a_judge_that_cannot_tell_facts_is_named_before_any_work(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from workbench.recipes.klcf_stages import source_of
 from workbench.recipes.method import check_evidence, training_questions
 from workbench.runs.folder import differences, finished, lock, open_run, versions
 from workbench.threads import DEFAULT_THREADS, use_threads
-from workbench.train.prepare import check, check_checks, prepare
+from workbench.train.prepare import check, check_checks, compared, prepare
 from workbench.types import WorkbenchError
 
 
@@ -66,13 +66,13 @@ def prepare_klcf(
     source, asked = source_of(chosen, policy or config.base), training_questions(config.prompts, chosen, answered=False)
     judged = {"judge": chosen.llm_judge.identity()} if chosen.llm_judge else {}
     identity = {
-        **source.identity(), "prepare": asdict(config.prepare), "kinds": config.prompts.kinds, "seed": seed, "threads": threads,
-        **judged,
+        **source.identity(), "prepare": compared(asdict(config.prepare)), "kinds": config.prompts.kinds, "seed": seed,
+        "threads": threads, **judged,
     }  # fmt: skip
     if chosen.llm_judge and not finished(out):
         chosen.llm_judge.try_out()
     with lock(out):
-        if (summary := open_run(out, identity, versions())) is not None:
+        if (summary := open_run(out, identity, versions(), read=_read)) is not None:
             print(f"'{out}' is finished: this is its stored result", file=sys.stderr)
             return {**summary, "out": str(out)}
         summary = {"status": "interrupted"}
@@ -81,6 +81,10 @@ def prepare_klcf(
             summary = {**card, "status": "done"}
         write_json(out / "summary.json", summary)
     return {**summary, "out": str(out)}
+
+
+def _read(stored: dict[str, Any]) -> dict[str, Any]:
+    return {**stored, "prepare": compared(stored.get("prepare"))}
 
 
 def _check_used(usual: Any, config: Any, policy: str | None) -> None:

@@ -115,7 +115,7 @@ def prepare(
     grade = check_checks(checks)
     if (done := read_json(out / CARD)) is not None:
         wanted = _of(config, source, seed)
-        if other := differences({name: done.get(name) for name in wanted}, wanted):
+        if other := differences({name: compared(done.get(name)) for name in wanted}, wanted):
             raise WorkbenchError(f"'{out}' holds another preparation ({'; '.join(other)}): choose another folder")
         return done
     asked = [questions[number] for number in sorted(order(len(questions), config.questions or len(questions), seed))]
@@ -165,7 +165,12 @@ def _lists(config: Prepare, found: Found, checks: Checks) -> tuple[dict[str, lis
 
 def _of(config: Prepare, source: Source, seed: int) -> dict[str, Any]:
     """What a preparation is of: equal ones end alike."""
-    return {**source.identity(), "seed": seed, "config": asdict(config)}
+    return {**source.identity(), "seed": seed, "config": compared(asdict(config))}
+
+
+def compared(settings: Any) -> Any:
+    """What makes a preparation the one that it is: not how many failures it goes on with."""
+    return {name: value for name, value in settings.items() if name != "max_failed"} if isinstance(settings, dict) else settings
 
 
 def _mined(asked: Sequence[Question], samples: Sequence[Feedback]) -> tuple[Found, Counter[str]]:
