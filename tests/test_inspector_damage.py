@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,6 +46,16 @@ def field(name: str, value: object) -> Callable[[Path], None]:
 def written(file: str, text: str | bytes) -> Callable[[Path], None]:
     def apply(run: Path) -> None:
         (run / file).write_bytes(text.encode() if isinstance(text, str) else text)
+
+    return apply
+
+
+def every(change: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[[Path], None]:
+    """Change all rows of a run's record."""
+
+    def apply(run: Path) -> None:
+        rows = map(json.loads, (run / "rollouts.jsonl").read_text().splitlines())
+        (run / "rollouts.jsonl").write_text("".join(json.dumps(change(row)) + "\n" for row in rows))
 
     return apply
 
@@ -94,6 +105,13 @@ DAMAGE: dict[str, Callable[[Path], None]] = {
     "metrics of lists": written("metrics.jsonl", "[1]\n[2]\n"),
     "metrics without steps": written("metrics.jsonl", '{"reward": 1}\n'),
     "NaN in the metrics": written("metrics.jsonl", '{"step": 1, "reward": NaN, "kl": "x"}\n'),
+    "a reward in the metrics beyond all floats": written("metrics.jsonl", '{"step": 1, "reward": 1%s}\n' % ("0" * 400)),
+    "rewards in the metrics whose sum is beyond all floats": written(
+        "metrics.jsonl", '{"step": 1, "reward": 1e308}\n{"step": 2, "reward": 1e308}\n'
+    ),
+    "a reward of a row beyond all floats": field("rewards", {"truthrl": {"value": 10**400, "parts": {"outcome": 10**400}}}),
+    "rewards of rows whose sum is beyond all floats": every(lambda row: {**row, "rewards": {"truthrl": {"value": 1e308}}}),
+    "a step in the metrics beyond all floats": written("metrics.jsonl", '{"step": 1%s, "reward": 1}\n' % ("0" * 400)),
     "no questions": lambda run: (run / "questions.jsonl").unlink(),
     "questions of somebody else": written("questions.jsonl", '{"id": "tarven"}\n'),
     "half a question": lines(lambda line: line[: len(line) // 2], "questions.jsonl"),

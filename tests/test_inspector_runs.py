@@ -16,7 +16,8 @@ import pytest
 from tests.helpers.score_helpers import write
 from tests.test_score import SAID
 from workbench.examples import worked_example
-from workbench.inspector.curves import curve_data, run_list
+from workbench.inspector import runs as opened
+from workbench.inspector.curves import MOST, curve_data, run_list
 from workbench.inspector.export import exported
 from workbench.inspector.inspect_tab import moved
 from workbench.inspector.listing import Query, own_method, query_of
@@ -26,6 +27,7 @@ from workbench.inspector.runs import Runs
 from workbench.inspector.runs_tab import server_functions
 from workbench.inspector.what_if import what_if
 from workbench.recipes import METHODS, method_configs
+from workbench.runs import rows as stored
 from workbench.runs.folder import lock
 from workbench.runs.steps import reward_columns
 from workbench.score import Options, score_file
@@ -274,9 +276,13 @@ def test_a_run_that_is_being_trained_is_told_apart_and_seen_to_grow(tmp_path: Pa
     folder, runs = record_queried(tmp_path / "run"), Runs(tmp_path)
     (folder / "config.json").write_text('{"method": "truthrl"}')
     assert run_list(runs)[0]["status"] == "unfinished"
-    with lock(folder):
-        assert run_list(runs)[0]["status"] == "running"
     look = next(function for function in server_functions(runs) if function.__name__ == "look")
+    with lock(folder):
+        first = look({"names": ["run"], "stamp": None})
+        assert json.loads(first["runs"])[0]["status"] == "running"
+        assert look({"names": ["run"], "stamp": first["stamp"]}) == {"same": True}
+    left = look({"names": ["run"], "stamp": first["stamp"]})  # as a killed process leaves it: nothing is written
+    assert json.loads(left["runs"])[0]["status"] == "unfinished"
     first = look({"names": ["run"], "stamp": None})
     assert look({"names": ["run"], "stamp": first["stamp"]}) == {"same": True}
     late = worked_example()
@@ -299,6 +305,52 @@ def test_what_is_listed_is_saved_and_no_cell_is_a_formula(tmp_path: Path) -> Non
     assert (lines[1]["tier"], lines[1]["question"], lines[1]["reward_truthrl"]) == ("known", "Who built it?", "7.0")
     with pytest.raises(WorkbenchError, match="choose one of csv, parquet"):
         exported(Runs(tmp_path), "run", Query(), "pickle")
+
+
+def test_no_run_that_is_drawn_is_read_anew_at_every_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    row, names = worked_example(), [f"run{number}" for number in range(MOST)]
+    for name in (*names, "opened"):
+        append_feedback(tmp_path / name, [row])
+    runs, looked_at, entry = Runs(tmp_path), [], stored._entry
+
+    def counted(number: int, offset: int, line: bytes) -> stored.Entry:
+        looked_at.append(number)
+        return entry(number, offset, line)
+
+    monkeypatch.setattr(stored, "_entry", counted)
+    for _ in range(3):
+        assert len(json.loads(curve_data(runs, names))["runs"]) == MOST and runs.index("opened").entries
+    assert len(looked_at) == MOST + 1
+
+
+def test_of_the_numbers_of_a_growing_run_the_latest_alone_are_kept(tmp_path: Path) -> None:
+    record_queried(tmp_path / "run")
+    runs = Runs(tmp_path)
+    for step in range(1, 9):
+        with (tmp_path / "run" / "metrics.jsonl").open("a") as file:
+            file.write(json.dumps({"step": step, "reward": 0.5}) + "\n")
+        rows = runs.metrics("run")
+        assert len(rows) == step and runs.metrics("run") is rows  # a file that has not changed is read once
+    assert [len(kept) for path, (_, kept) in opened._metrics.items() if tmp_path in path.parents] == [8]
+    for number in range(opened.REMEMBERED + 3):
+        append_feedback(tmp_path / f"other{number}", [])
+        (tmp_path / f"other{number}" / "rollouts.jsonl").touch()
+        (tmp_path / f"other{number}" / "metrics.jsonl").write_text('{"step": 1}\n')
+        runs.metrics(f"other{number}")
+    assert len(opened._metrics) == opened.REMEMBERED
+
+
+@pytest.mark.parametrize("sign", "=+-@")
+@pytest.mark.parametrize("before", ["", "ok\r", "ok\n", "ok\r\n", "ok\t", "\t", "\r", "ok\n\n", 'ok"\r', "ok,\r", "ok\u2028"])
+def test_no_part_of_a_cell_is_a_formula_however_it_is_split(tmp_path: Path, before: str, sign: str) -> None:
+    row, text = worked_example(), f"{before}{sign}1+1 - {sign}2"
+    append_feedback(tmp_path / "run", [replace(row, response=replace(row.response, id="evil", text=text))])
+    saved = base64.b64decode(exported(Runs(tmp_path), "run", Query(), "csv")["base64"]).decode()
+    assert "\r" not in saved
+    [line] = csv.DictReader(io.StringIO(saved))
+    assert line["response"] == before.replace("\r\n", "\n").replace("\r", "\n") + f"'{sign}1+1 - {sign}2"
+    pieces = [piece for one in saved.splitlines() for piece in one.split("\t")]
+    assert not any(piece.strip('" ').startswith(tuple("=+-@")) for piece in pieces)
 
 
 def test_an_index_that_names_another_row_shows_none(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,12 +11,14 @@ from typing import Any
 
 import pytest
 
+from tests.test_klcf_prepare import true_of
 from workbench.bench import Bench, bench
 from workbench.experiment import configured, identity_of, run_experiment, stages_of
 from workbench.grade import rescore
 from workbench.jsonl import iter_rows
 from workbench.prepare import prepare_klcf
-from workbench.queue.entries import read_entries
+from workbench.queue.entries import Entry, read_entries
+from workbench.queue.runs import Run, planned
 from workbench.recipes import METHODS
 from workbench.recipes.klcf_stages import source_of
 from workbench.recipes.method import scaled
@@ -128,6 +131,89 @@ def test_a_run_starts_from_the_base_or_from_what_is_asked_for() -> None:
     assert source_of(named, None).base == named.policy  # nobody says of which base it is: of itself
     truthrl = METHODS["truthrl"]
     assert identity_of(truthrl, truthrl.configure("tiny"), place, seed=1)["policy"] == "sft"
+
+
+def test_a_run_is_another_one_with_another_base_or_another_preparation(tmp_path: Path) -> None:
+    place, prepared = few(), tmp_path / "prepared"
+
+    def of(*settings: str, policy: str | None = None) -> dict[str, Any]:
+        there = place.starting_from(policy)
+        return identity_of(KLCF, configured(KLCF, there, overrides=settings), there, seed=1)
+
+    base, other = tmp_path / "base", place.checkpoints["sft"]
+    shutil.copytree(place.checkpoints["base"], base)
+    assert not {"base_hash", "prepared_hash"} & {*of(), *of(policy=str(base)), *of(f"klcf.base={base}")}  # it is the start
+    assert of("klcf.start=sft")["base_hash"] == of(f"klcf.base={base}", policy=other)["base_hash"]
+    before = of("klcf.start=sft", f"klcf.base={base}")
+    shutil.copyfile(Path(other) / "model.safetensors", base / "model.safetensors")
+    (base / "config.json").write_text((base / "config.json").read_text() + " ")
+    changed = of("klcf.start=sft", f"klcf.base={base}")
+    assert {key for key in before if before[key] != changed[key]} == {"base_hash"}
+
+    setting = f"klcf.prepare.folder={prepared}"
+    prepared.mkdir()
+    for name in ("checklists.jsonl", "truth.jsonl", "card.json"):
+        assert of(setting)["prepared_hash"] is None  # nothing finished lies there
+        (prepared / name).write_text("{}\n")
+    seen = {of(setting)["prepared_hash"]}
+    for name in ("checklists.jsonl", "truth.jsonl", "card.json"):
+        (prepared / name).write_text(f'{{"changed": "{name}"}}\n')
+        seen.add(of(setting)["prepared_hash"])
+    assert len(seen) == 4 and None not in seen
+
+
+def test_a_queue_finds_a_run_whose_preparation_is_gone_and_none_of_another(tmp_path: Path) -> None:
+    prepared, root = tmp_path / "prepared", tmp_path / "runs"
+
+    def planned_() -> Run:
+        return planned(Entry("klcf", 1, settings=(f"klcf.prepare.folder={prepared}",)), root, lambda name, questions: few())
+
+    hashes = []
+    for text in ("one", "two"):
+        prepared.mkdir(exist_ok=True)
+        for name in ("checklists.jsonl", "truth.jsonl", "card.json"):
+            (prepared / name).write_text(text)
+        hashes.append(planned_().hash)
+    assert len(set(hashes)) == 2
+    run = planned_()
+    run.folder.mkdir(parents=True)
+    (run.folder / "config.json").write_text(json.dumps({**run.identity, "versions": {"python": "3"}}))
+    shutil.rmtree(prepared)
+    assert planned_().hash == run.hash and planned_().summary is None
+    shutil.rmtree(root)
+    assert planned_().hash not in hashes
+
+
+@pytest.mark.slow
+def test_a_run_that_has_copied_its_preparation_goes_on_without_it(tmp_path: Path) -> None:
+    place, prepared, out = few(), tmp_path / "prepared", tmp_path / "run"
+    prepared.mkdir()
+    source, asked = source_of(place, None), place.questions("rl", ["biography"])[0]
+    rows = {
+        "checklists.jsonl": {"question_id": asked.id, "items": [true_of(asked, "profession")]},
+        "card.json": {**source.identity()},
+    }
+    for name in ("checklists.jsonl", "truth.jsonl", "card.json"):
+        (prepared / name).write_text(json.dumps(rows[name]) + "\n" if name in rows else "")
+    settings = scaled(config_of(["klcf.rewarded=judge"]), grpo={"steps": 1, "prompts_per_step": 1, "max_new_tokens": 16})
+    config = replace(settings, prepare=replace(KLCF.configure("tiny").prepare, folder=str(prepared)))
+    begun = identity_of(KLCF, config, place, seed=1)
+    stage = out / "stages" / "prepare"
+    shutil.copytree(prepared, stage)
+    (out / "config.json").write_text(json.dumps(begun))
+    shutil.rmtree(prepared)
+    with pytest.raises(WorkbenchError, match="holds no finished preparation"):
+        run_experiment(KLCF, config, place, out, seed=1)  # killed while it was copying
+    (stage / "summary.json").write_text('{"status": "done"}')
+    summary = run_experiment(KLCF, config, place, out, seed=1)
+    assert (
+        summary["status"] == "done"
+        and [row.response.question.checklist for row in iter_feedback(out)] == [(true_of(asked, "profession"),)] * 2
+    )
+    stored = json.loads((out / "config.json").read_text())
+    assert {name: stored[name] for name in begun} == begun and begun["prepared_hash"]
+    with pytest.raises(WorkbenchError, match="holds no finished preparation"):
+        run_experiment(KLCF, config, place, tmp_path / "other", seed=1)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,8 +14,11 @@ import pytest
 from tests.helpers.reward_rows import row, with_verdicts
 from workbench.bench import bench
 from workbench.checks import Checks, rule_checks
+from workbench.failures import unparsed
 from workbench.jsonl import iter_rows
+from workbench.prepare import prepare_klcf
 from workbench.train.checklists import POOL, Fact, checklists, facts_of, key, truth_rows
+from workbench.train.collect import ungraded
 from workbench.train.prepare import (
     CARD,
     CHECKLISTS,
@@ -66,14 +70,26 @@ def prepared(folder: Path, *samples: Sequence[Feedback], config: Prepare | None 
 def test_claims_become_facts_by_hand() -> None:
     """Twice "c0" supported; "c1" supported and refuted as often; "c2" of another subject, "c3" vague, "c4" failed."""
     one = row([("correct", 5), ("correct", 4), ("correct", 1), ("vague", 3), ("wrong", 2)])
-    other = row([("correct", 3), ("wrong", 4), ("wrong", 1)])
+    other = row([("correct", 3), ("wrong", 4), ("wrong", 2)])
     failed = with_verdicts(one, Verdict("claim:2", "subject", "other"))
     broken = Verdict("claim:4", "fact", error=Failure("judge", "timeout", "late"))
     one = replace(failed, verdicts=tuple(broken if v.target == "claim:4" else v for v in failed.verdicts))
     facts, counts = facts_of([one, other])
-    assert facts == [Fact("c0", "correct", 2, 5, True), Fact("c2", "wrong", 1, 1, True)]
+    assert facts == [Fact("c0", "correct", 2, 5, True), Fact("c2", "wrong", 1, 2, True)]
     wanted = {"support": 3, "refute": 2, "other_subject": 1, "not_enough_info": 1, "unverified": 1, "conflicting": 1}
     assert {name: count for name, count in counts.items() if count} == wanted
+
+
+def test_where_no_check_tells_subjects_apart_what_is_of_no_use_is_about_somebody_else() -> None:
+    """Informativeness 1, 1 of the same subject after all, 1 of what could not be read, 1 with a failed check, 2, none."""
+    one = row([("correct", 1), ("correct", 1), ("vague", 1), ("wrong", 1), ("wrong", 2), ("correct", 5)])
+    unrated = Verdict("claim:5", "fact", "correct")
+    broken = Verdict("claim:3", "subject", error=Failure("verify", "judge", "late"))
+    unread = unparsed("claim:2", "cut_off", "judge")
+    one = with_verdicts(one, Verdict("claim:1", "subject", "asked"), unread, broken, unrated)
+    facts, counts = facts_of([one])
+    assert [fact.text for fact in facts] == ["c1", "c4", "c5"]
+    assert {name: n for name, n in counts.items() if n} == {"other_subject": 2, "support": 2, "refute": 1, "not_enough_info": 1}
 
 
 def test_a_fact_in_other_words_is_on_the_list_once_and_what_is_unimportant_is_not() -> None:
@@ -242,14 +258,83 @@ def test_a_folder_keeps_the_preparation_that_it_was_begun_with(tmp_path: Path) -
     folder, config = finished(tmp_path), Prepare()
     again = prepare(config, SOURCE, LIVES[:1], bench("tiny").checks, folder, seed=1)  # nothing is sampled: there is no base
     assert again == json.loads((folder / CARD).read_text()) and again["failed"] == 0
+    assert prepare(replace(config, max_failed=0.9), SOURCE, LIVES[:1], bench("tiny").checks, folder, seed=1) == again
     for other, seed in ((config, 2), (replace(config, items=5), 1)):
         with pytest.raises(WorkbenchError, match="holds another preparation"):
             prepare(other, SOURCE, LIVES[:1], bench("tiny").checks, folder, seed=seed)
 
 
+def test_a_sample_counts_as_ungraded_where_nothing_is_known_of_it() -> None:
+    late, lacking = Failure("verify", "judge", "late"), Failure("verify", "no_gold", "none")
+    good, bad, none = (
+        Verdict("claim:0", "fact", "correct"),
+        Verdict("claim:1", "fact", error=late),
+        Verdict("outcome", "", error=lacking),
+    )
+    one = replace(row([("correct", 5)]), verdicts=())
+    for verdicts, why in (
+        ((good, bad), None),
+        ((bad, good), None),
+        ((bad, bad), "late"),
+        ((none, bad), "late"),
+        ((none,), None),
+        ((), None),
+    ):
+        assert ungraded(replace(one, verdicts=verdicts)) == why
+    assert ungraded(replace(one, verdicts=(good,), error=Failure("extract", "judge", "unread"))) == "unread"
+
+
+def test_a_preparation_goes_on_after_one_failure_in_each_long_answer_and_where_more_are_allowed(tmp_path: Path) -> None:
+    place, broken = bench("tiny"), [1]
+
+    def fact(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
+        """The judge loses the first claims of an answer."""
+        lost = Failure("verify", "judge", "late")
+        return [
+            replace(
+                checked,
+                verdicts=tuple(
+                    replace(verdict, label=None, error=lost) if number < broken[0] else verdict
+                    for number, verdict in enumerate(checked.verdicts)
+                ),
+            )
+            for checked in place.checks.verify["fact"](batch)
+        ]
+
+    checks = replace(place.checks, verify={**place.checks.verify, "fact": fact})
+    few = replace(place, judge=lambda: checks, questions=lambda *args, **kwargs: place.questions(*args, **kwargs)[:2])
+    settings = ["klcf.prepare.samples=1", "klcf.prepare.questions=2"]
+    broken[0] = 1000
+    with pytest.raises(WorkbenchError, match="could not be graded"):
+        prepare_klcf(tmp_path / "out", few, overrides=settings, threads=1)
+    again = prepare_klcf(tmp_path / "out", few, overrides=[*settings, "klcf.prepare.max_failed=1"], threads=1)
+    assert again["status"] == "done" and again["claims"]["unverified"] > 1 and again["claims"]["support"] == 0
+    broken[0] = 1
+    card = prepare_klcf(tmp_path / "other", few, overrides=settings, threads=1)
+    assert card["status"] == "done" and card["claims"]["unverified"] == 2
+
+
 def test_a_judge_that_cannot_tell_facts_is_named_before_any_work(tmp_path: Path) -> None:
     with pytest.raises(WorkbenchError, match="no check fact"):
         prepare(Prepare(), SOURCE, LIVES[:1], rule_checks(), tmp_path / "new", seed=1)
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize(
+    ("settings", "policy", "message"),
+    [
+        (["klcf.prepare.folder=X"], None, 'klcf.prepare.folder is null, not "X"'),
+        (["klcf.w_check=3"], None, "klcf.w_check is 1.0, not 3.0"),
+        (["klcf.grpo.steps=3"], None, "klcf.grpo.steps is 30, not 3"),
+        (["klcf.start=sft"], None, "klcf.start is"),
+        (["klcf.eval_samples=3"], None, "klcf.prompts.eval_samples is 1, not 3"),
+        (["klcf.prepare.samples=2", "klcf.system=Think."], None, "klcf.prompts.system is"),
+        (["klcf.base=some/base"], "other/base", "name the base once"),
+    ],
+)
+def test_what_no_preparation_looks_at_is_refused(tmp_path: Path, settings: list[str], policy: str | None, message: str) -> None:
+    with pytest.raises(WorkbenchError, match=re.escape(message)):
+        prepare_klcf(tmp_path / "new", policy=policy, overrides=settings)
     assert not (tmp_path / "new").exists()
 
 

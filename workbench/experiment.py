@@ -10,6 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from workbench.bench import OWN, START, Bench, bench, check_policy
@@ -96,9 +97,9 @@ def run_experiment(
     bench = begun(method, config, bench).kept_in(out)
     stages = stages_of(method, config, bench, seed)
     stored = read_json(out / "config.json") or {}
-    identity = identity_of(method, config, bench, seed=seed, threads=threads or stored.get("threads"))
+    identity = identity_of(method, config, bench, seed=seed, threads=threads or stored.get("threads"), stored=stored)
     if not finished(out):
-        for stage in stages:
+        for stage in (stage for stage in stages if not finished(out / "stages" / stage.name)):
             stage.check(bench.path(bench.policy))
         if bench.llm_judge:
             bench.llm_judge.try_out()
@@ -126,8 +127,19 @@ def max_failed(method: Method, config: Any) -> float:
     return used.get(method.trainer(config), max(used.values(), default=MAX_FAILED))
 
 
-def identity_of(method: Method, config: Any, bench: Bench, *, seed: int, threads: int | None = None) -> dict[str, Any]:
+def identity_of(
+    method: Method,
+    config: Any,
+    bench: Bench,
+    *,
+    seed: int,
+    threads: int | None = None,
+    stored: Mapping[str, Any] = MappingProxyType({}),
+) -> dict[str, Any]:
     """What makes a run the one that it is: equal identities end alike, and a run's folder holds one.
+
+    Args:
+        stored: that of a run that was begun: what it took from elsewhere and is gone there is what it was.
 
     Raises:
         WorkbenchError: the policy to start from is not there.
@@ -147,6 +159,7 @@ def identity_of(method: Method, config: Any, bench: Bench, *, seed: int, threads
         "policy_hash": policy_hash(start),
         **({"questions_hash": beside} if beside else {}),
         **({"judge": bench.llm_judge.identity()} if bench.llm_judge else {}),
+        **{name: stored.get(name) if now is None else now for name, now in method.outside(config, bench).items()},
     }
 
 

@@ -8,7 +8,8 @@ What a response itself causes is neither: a claim that its judge cannot read has
 
 One meaning of `max_failed`, too: the share of responses without a reward, of those graded together so far (of a step in
 training, of a call in `trl_reward`), above which whoever asked for them stops. Where no reward is asked for, of a file in
-`score` and of an evaluation (greedy and sampled together), any failure on a row counts.
+`score` and of an evaluation (greedy and sampled together), any failure on a row counts; of samples that are only collected, a
+sample that has an error itself, or whose verdicts have all failed.
 
 All take a row as it is stored (`Feedback.to_row`), or as a person may write one, with what it has.
 """

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +21,10 @@ from workbench.llm_judge import LLMJudge
 from workbench.recipes.klcf import METHOD
 from workbench.recipes.klcf_stages import source_of
 from workbench.recipes.method import check_evidence, training_questions
-from workbench.runs.folder import finished, lock, open_run, versions
+from workbench.runs.folder import differences, finished, lock, open_run, versions
 from workbench.threads import DEFAULT_THREADS, use_threads
-from workbench.train.prepare import check, check_checks, prepare
+from workbench.train.prepare import check, check_checks, compared, prepare
+from workbench.types import WorkbenchError
 
 
 def prepare_klcf(
@@ -45,7 +46,7 @@ def prepare_klcf(
 
     Args:
         policy: the base, a model's folder or hub name; by default the bench's own.
-        overrides: settings "klcf.prepare.field=value", and `klcf.kinds`.
+        overrides: settings "klcf.prepare.field=value", `klcf.kinds`, and `klcf.base` in the place of `policy`.
         questions, judge: as `workbench.experiment.train` takes them.
 
     Returns:
@@ -58,19 +59,20 @@ def prepare_klcf(
     chosen = bench_of(bench, questions=questions) if isinstance(bench, str) else bench
     chosen = chosen.starting_from(policy).judged_by(judge).kept_in(out)
     config = METHOD.configure(chosen.name, overrides)
+    _check_used(METHOD.configure(chosen.name), config, policy)
     check(config.prepare)
     check_evidence(METHOD, config, chosen)
     check_checks(chosen.checks)
     source, asked = source_of(chosen, policy or config.base), training_questions(config.prompts, chosen, answered=False)
     judged = {"judge": chosen.llm_judge.identity()} if chosen.llm_judge else {}
     identity = {
-        **source.identity(), "prepare": asdict(config.prepare), "kinds": config.prompts.kinds, "seed": seed, "threads": threads,
-        **judged,
+        **source.identity(), "prepare": compared(asdict(config.prepare)), "kinds": config.prompts.kinds, "seed": seed,
+        "threads": threads, **judged,
     }  # fmt: skip
     if chosen.llm_judge and not finished(out):
         chosen.llm_judge.try_out()
     with lock(out):
-        if (summary := open_run(out, identity, versions())) is not None:
+        if (summary := open_run(out, identity, versions(), read=_read)) is not None:
             print(f"'{out}' is finished: this is its stored result", file=sys.stderr)
             return {**summary, "out": str(out)}
         summary = {"status": "interrupted"}
@@ -79,3 +81,19 @@ def prepare_klcf(
             summary = {**card, "status": "done"}
         write_json(out / "summary.json", summary)
     return {**summary, "out": str(out)}
+
+
+def _read(stored: dict[str, Any]) -> dict[str, Any]:
+    return {**stored, "prepare": compared(stored.get("prepare"))}
+
+
+def _check_used(usual: Any, config: Any, policy: str | None) -> None:
+    """Raise a WorkbenchError naming the setting for what no preparation looks at."""
+    kinds = replace(usual.prompts, kinds=config.prompts.kinds)
+    used = replace(usual, base=config.base, prompts=kinds, prepare=replace(config.prepare, folder=usual.prepare.folder))
+    if other := differences(asdict(used), asdict(config), "klcf."):
+        raise WorkbenchError(
+            f"a preparation takes klcf.prepare, klcf.kinds and klcf.base alone ({'; '.join(other)}): leave it out"
+        )
+    if policy is not None and config.base is not None:
+        raise WorkbenchError(f"--policy is {policy} and klcf.base {config.base}: name the base once")

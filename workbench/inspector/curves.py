@@ -11,7 +11,7 @@ from typing import Any
 
 from workbench.inspector.listing import own_method
 from workbench.inspector.runs import Runs, damage
-from workbench.runs.folder import in_use
+from workbench.runs.rows import finite
 from workbench.runs.steps import by_step
 from workbench.score.record import settings_path
 from workbench.store import ROLLOUTS
@@ -49,7 +49,8 @@ def run_list(runs: Runs) -> list[dict[str, Any]]:
     told = []
     for name in runs.names():
         try:
-            told.append(_told(runs, name))
+            with damage(f"run '{name}'"):
+                told.append(_told(runs, name))
         except WorkbenchError as error:
             told.append({"name": name, "broken": str(error), "written": 0.0})
     return sorted(told, key=lambda run: (-run["written"], run["name"]))
@@ -57,8 +58,7 @@ def run_list(runs: Runs) -> list[dict[str, Any]]:
 
 def _told(runs: Runs, name: str) -> dict[str, Any]:
     config, rollouts = runs.described(name, "config.json"), runs.folder(name) / ROLLOUTS
-    with damage(f"run '{name}'"):
-        written = rollouts.stat().st_mtime
+    written = rollouts.stat().st_mtime
     rewards = {row["step"]: row["reward"] for row in _steps(runs, name) if row.get("reward") is not None}
     best = max(rewards, key=lambda step: (rewards[step], -step), default=None)
     return {
@@ -85,9 +85,7 @@ def _status(runs: Runs, name: str, config: Mapping[str, Any]) -> str:
     folder = runs.folder(name)
     if not config:
         return "scored" if (folder / settings_path(Path(ROLLOUTS)).name).is_file() else "recorded"
-    lock = folder / ".lock"
-    with damage(f"run '{name}'"):
-        return "running" if lock.is_file() and not lock.is_symlink() and in_use(folder) else "unfinished"
+    return "running" if runs.in_use(name) else "unfinished"
 
 
 def _family(config: Mapping[str, Any], name: str) -> str:
@@ -100,7 +98,7 @@ def _steps(runs: Runs, name: str) -> list[dict[str, Any]]:
     """The steps of a run for the list: from its numbers, and from its rows where these are at hand."""
     metrics = runs.metrics(name)
     if metrics or not runs.is_quick(name):
-        return [dict(row) for row in metrics if type(row.get("step")) is int and isinstance(row.get("reward"), int | float)]
+        return [dict(row) for row in metrics if type(row.get("step")) is int and finite(row.get("reward")) is not None]
     return by_step([], runs.index(name), own_method(runs, name))
 
 
@@ -111,7 +109,8 @@ def curve_data(runs: Runs, names: Sequence[str]) -> str:
     curves, errors = [], []
     for name in names[:MOST]:
         try:
-            curves.append(_curves(runs, name))
+            with damage(f"run '{name}'"):
+                curves.append(_curves(runs, name))
         except WorkbenchError as error:
             errors.append(str(error))
     if len(names) > MOST:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import csv
 import io
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,11 +17,11 @@ from workbench.types import WorkbenchError
 
 MOST = 50_000  # rows of a file that the page is sent
 FORMS = ("csv", "parquet")
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet would take for a command
+FORMULA = re.compile(r"(^|[\t\n\v\f\x1c-\x1e\x85\u2028\u2029])(?=[=+\-@])")  # a spreadsheet's commands
 
 
 def exported(runs: Runs, name: str, query: Query, form: str) -> dict[str, Any]:
-    """All rollouts of a query in their order, as {"name", "type", "base64"}; a text's beginning cannot be a formula in CSV.
+    """All rollouts of a query in their order, as {"name", "type", "base64"}; in CSV no line of a cell is a formula.
 
     Raises:
         WorkbenchError: no such form, or more rows than a page is sent.
@@ -39,7 +41,7 @@ def exported(runs: Runs, name: str, query: Query, form: str) -> dict[str, Any]:
     columns = list(dict.fromkeys(column for row in rows for column in row))
     frame, out = pd.DataFrame(rows, columns=columns), io.BytesIO()
     if form == "csv":
-        frame.map(_inert).to_csv(out, index=False, lineterminator="\n")
+        frame.map(_inert).to_csv(out, index=False, lineterminator="\n", quoting=csv.QUOTE_ALL)
     else:
         frame.to_parquet(out, index=False)
     stem = "-".join(filter(None, name.split("/"))) + "-rollouts"
@@ -68,4 +70,7 @@ def _whole(value: Any) -> Any:
 
 
 def _inert(value: Any) -> Any:
-    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
+    """Text of which no part is a formula, also where a program splits it at its tabs or line breaks."""
+    if not isinstance(value, str):
+        return value
+    return FORMULA.sub(r"\1'", value.replace("\r\n", "\n").replace("\r", "\n"))

@@ -11,7 +11,7 @@ from workbench.failures import is_logged
 from workbench.inspector.opened import configs_of, paid
 from workbench.inspector.runs import Runs, damage
 from workbench.recipes import METHODS
-from workbench.runs.rows import Entry, Index, text_of
+from workbench.runs.rows import Entry, Index, finite, text_of
 from workbench.runs.steps import parts_of, reward_of
 from workbench.token_view import as_json
 from workbench.types import Feedback, WorkbenchError
@@ -44,7 +44,7 @@ class Query:
 
 def query_of(request: Mapping[str, Any]) -> Query:
     """A query as the page asks it; what is none of its kind is as if it had not been said."""
-    kinds: dict[str, Callable[[Any], Any]] = {"step": _whole, "start": _whole, "low": _real, "high": _real}
+    kinds: dict[str, Callable[[Any], Any]] = {"step": _whole, "start": _whole, "low": finite, "high": finite}
     given = {field.name: kinds.get(field.name, _text)(request.get(field.name)) for field in fields(Query)}
     given["order"] = given["order"] if given["order"] in ORDERS else ORDERS[0]
     return Query(**{**given, "start": max(0, given["start"] or 0)})
@@ -52,10 +52,6 @@ def query_of(request: Mapping[str, Any]) -> Query:
 
 def _whole(value: Any) -> int | None:
     return value if type(value) is int else None
-
-
-def _real(value: Any) -> float | None:
-    return value if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) else None
 
 
 def _text(value: Any) -> str:

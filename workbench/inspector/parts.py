@@ -66,7 +66,13 @@ def answered(function: Callable[[Any], dict[str, Any]]) -> Callable[[Any], dict[
             return function(request if isinstance(request, dict) else {})
         except WorkbenchError as error:
             return {"error": " ".join(str(error).split())}
-        except (KeyError, TypeError, ValueError, AttributeError) as error:  # a request that this page does not make
+        except (
+            KeyError,
+            TypeError,
+            ValueError,
+            AttributeError,
+            ArithmeticError,
+        ) as error:  # a request that this page does not make
             return {"error": f"the request cannot be read ({type(error).__name__})"}
 
     return call

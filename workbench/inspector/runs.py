@@ -9,11 +9,11 @@ import contextlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from workbench.jsonl import iter_rows
+from workbench.runs.folder import in_use
 from workbench.runs.growing import Growing, line_at
 from workbench.runs.rows import Entry, Index, is_quick, read_index
 from workbench.score.record import settings_path
@@ -23,6 +23,7 @@ from workbench.types import Feedback, Passage, Question, WorkbenchError
 DEPTH = 3  # how deep below the runs folder a run may lie
 LONGEST, NAMED = 1000, 80  # characters of a run's name that is looked for, and of one that is shown in a message
 METRICS = "metrics.jsonl"
+REMEMBERED = 64  # files of numbers that are
 INSIDE = {"checkpoints", "policy"}  # folders of a run: no runs are looked for in them
 
 _ID = re.compile(rb'\{"id": ("(?:[^"\\]|\\.)*"),')
@@ -43,7 +44,16 @@ def damage(what: str) -> Iterator[None]:
         yield
     except WorkbenchError:
         raise
-    except (OSError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+    except (
+        OSError,
+        ArithmeticError,
+        AssertionError,
+        AttributeError,
+        LookupError,
+        RecursionError,
+        TypeError,
+        ValueError,
+    ) as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
         raise WorkbenchError(f"{what} is damaged ({reason}): mend it, or move it out of the runs folder") from None
 
@@ -140,11 +150,17 @@ class Runs:
                 yield file.readline()
 
     def stamp(self, name: str) -> list[int]:
-        """What changes when the run's record, its numbers or its summary do."""
+        """What changes when the run's record, its numbers or its summary do, or when a process takes it up or leaves it."""
         with damage(f"run '{name}'"):
             folder = self.folder(name)
             files = [folder / file for file in (ROLLOUTS, METRICS, "summary.json") if (folder / file).is_file()]
-            return [number for file in files for number in (file.stat().st_size, file.stat().st_mtime_ns)]
+            looks = [number for file in files for number in (file.stat().st_size, file.stat().st_mtime_ns)]
+            return [*looks, self.in_use(name)]
+
+    def in_use(self, name: str) -> bool:
+        """Whether a process is training the run; one that is killed leaves it as it was, and its lock free."""
+        folder = self.folder(name)
+        return not (folder / ".lock").is_symlink() and (folder / ".lock").is_file() and in_use(folder)
 
     def passage(self, name: str, asked: str) -> Passage | None:
         """A passage of the run's questions, or one that was retrieved for a claim, by its id."""
@@ -157,8 +173,7 @@ class Runs:
         with damage(f"run '{name}': {path.name}"):
             if not path.is_file() or path.is_symlink():
                 return ()
-            looks = path.stat()
-            return _metrics(path, looks.st_size, looks.st_mtime_ns)
+            return _numbers(path)
 
     def described(self, name: str, file: str) -> dict[str, Any]:
         """The object in a JSON file of the run ("config.json", "summary.json"), or nothing where there is no such file."""
@@ -209,9 +224,18 @@ class Runs:
         return [path for path in (folder, *folder.parents) if path != self.root and self.root in path.parents]
 
 
-@lru_cache(maxsize=64)
-def _metrics(path: Path, size: int, modified: int) -> Sequence[Mapping[str, Any]]:
-    return tuple(iter_rows(path))
+_metrics: dict[Path, tuple[tuple[int, int], Sequence[Mapping[str, Any]]]] = {}  # how each file looked, and its rows
+
+
+def _numbers(path: Path) -> Sequence[Mapping[str, Any]]:
+    """The rows of a file, read once; of one that grows the latest alone are kept."""
+    looks = path.stat()
+    look, known = (looks.st_size, looks.st_mtime_ns), _metrics.pop(path, None)
+    rows = known[1] if known and known[0] == look else tuple(iter_rows(path))
+    _metrics[path] = look, rows
+    while len(_metrics) > REMEMBERED:
+        _metrics.pop(next(iter(_metrics)), None)  # another thread may look, too
+    return rows
 
 
 def _is_run(folder: Path) -> bool:

@@ -110,7 +110,18 @@ def planned(entry: Entry, root: Path, open_bench: Open = bench) -> Run:
     config = configured(chosen, place, entry.steps, entry.settings)
     stages = stages_of(chosen, config, place, entry.seed)
     identity = identity_of(chosen, config, place, seed=entry.seed, threads=entry.threads)
+    gone = [name for name, now in chosen.outside(config, place).items() if now is None]
+    identity |= _as_begun(identity, gone, root) if gone else {}
     return Run(entry, identity, root / hash_of(identity), stages[-1].steps, config, place)
+
+
+def _as_begun(identity: dict[str, Any], gone: Sequence[str], root: Path) -> dict[str, Any]:
+    """What a run below `root` was begun with that is gone since; nothing where no other run is the same in all else."""
+    wanted = json.loads(json.dumps({key: value for key, value in identity.items() if key not in gone}))
+    for stored in filter(None, map(read_json, sorted(root.glob("*/config.json")))):
+        if {key: value for key, value in stored.items() if key not in ("versions", *gone)} == wanted:
+            return {name: stored[name] for name in gone if name in stored}
+    return {}
 
 
 def hash_of(identity: dict[str, Any]) -> str:

@@ -23,7 +23,7 @@ from typing import Any, Literal
 
 from workbench.bench import Bench
 from workbench.config import check_values, setting
-from workbench.recipes.klcf_stages import Drawn, stages_for
+from workbench.recipes.klcf_stages import Drawn, outside, stages_for
 from workbench.recipes.method import Method, Prompts, scaled
 from workbench.reward import klcf
 from workbench.train.dpo import DPO
@@ -181,5 +181,5 @@ TINY = scaled(
 )  # fmt: skip
 METHOD = Method(
     "klcf", "KLCF", KLCF, reward, checks, stages=stages, parts=PARTS, scales={"tiny": TINY}, idle=idle,
-    trainer=lambda config: config.trainer, start=lambda config: "base" if config.start == "zero" else None,
+    outside=outside, trainer=lambda config: config.trainer, start=lambda config: "base" if config.start == "zero" else None,
 )  # fmt: skip

@@ -15,13 +15,14 @@ from workbench.generate import Sampling
 from workbench.jsonl import write_json
 from workbench.policy import load_policy, load_tokenizer
 from workbench.recipes.method import Method, training_questions
+from workbench.runs.folder import policy_hash
 from workbench.train import prepare as preparing
 from workbench.train import reward_model
 from workbench.train.collect import SAMPLES, collect
 from workbench.train.dpo import dpo_stage
 from workbench.train.grpo import grpo_stage
 from workbench.train.pairs import best_worst
-from workbench.train.prepare import CARD, CHECKLISTS, TRUTH, Prepared, Source, prepare, read_prepared
+from workbench.train.prepare import FILES, Prepared, Source, digest, prepare, read_prepared
 from workbench.train.reward_model import train_reward_model
 from workbench.train.rows import Card, Pair
 from workbench.train.scorer import MODEL, load_reward_model
@@ -104,6 +105,16 @@ def source_of(bench: Bench, base: str | None) -> Source:
     return Source(bench.name, bench.hash, path, bench.shown)
 
 
+def outside(config: Any, bench: Bench) -> dict[str, str | None]:
+    """Digests of the base's weights, where the policy starts from others, and of what was prepared elsewhere."""
+    base, start = policy_hash(source_of(bench, config.base).base), policy_hash(bench.path(bench.policy))
+    folder = config.prepare.folder
+    return {
+        **({"base_hash": base} if base and base != start else {}),
+        **({"prepared_hash": digest(Path(folder))} if folder else {}),
+    }
+
+
 def stages_for(config: Any, bench: Bench, method: Method) -> Sequence[Stage]:
     """The stages of a config that has been checked.
 
@@ -138,7 +149,7 @@ def _prepare(course: Course, job: Job) -> Status:
     config = course.config.prepare
     if config.folder:
         read_prepared(Path(config.folder), course.source, course.questions)
-        for name in (CHECKLISTS, TRUTH, CARD):  # the card last: it says that all is there
+        for name in FILES:
             shutil.copyfile(Path(config.folder) / name, job.out / name)
     else:
         prepare(config, course.source, course.questions, course.bench.checks, job.out, seed=job.seed)

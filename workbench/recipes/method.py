@@ -41,6 +41,7 @@ class Method:
             it has one, holds for the run's evaluations.
         start: config -> which of the bench's checkpoints a run starts from; None for the bench's own policy. Whoever names a
             policy starts from that.
+        outside: config and bench -> by name, digests of what a run takes that its config merely names; None for what is gone.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Method:
     idle: Callable[[Any], Collection[str]] = lambda config: ()
     trainer: Callable[[Any], str] = lambda config: "grpo"
     start: Callable[[Any], str | None] = lambda config: None
+    outside: Callable[[Any, Bench], Mapping[str, str | None]] = lambda config, bench: {}
 
     def configure(self, scale: str | None = None, settings: Sequence[str] = ()) -> Any:
         """The config at a bench's scale, or the paper's, with `settings` ("name.field=value") applied.

@@ -11,7 +11,7 @@ from threading import Lock
 from typing import Generic, TypeVar
 
 State = TypeVar("State")
-KEPT = 8  # files whose state is remembered
+KEPT = 16  # files whose state is remembered: more than are drawn together, or each would be read anew at every look
 
 
 @dataclass

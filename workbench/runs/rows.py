@@ -121,12 +121,18 @@ def _shaped(numbers: Mapping[tuple[str, str], Any]) -> tuple[Shape, tuple[float 
     names = tuple(numbers)
     if (shape := _shapes.get(names)) is None:
         shape = _shapes[names] = {(sys.intern(method), sys.intern(part)): place for place, (method, part) in enumerate(names)}
-    return shape, tuple(map(_finite, numbers.values()))
+    return shape, tuple(map(finite, numbers.values()))
 
 
-def _finite(value: Any) -> float | None:
-    plain = isinstance(value, int | float) and not isinstance(value, bool)
-    return value if plain and abs(value) < math.inf else None
+def finite(value: Any) -> float | None:
+    """The number that a curve can draw: none for what is no number, a diverged one, or an integer beyond all floats."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 def _written_by_us(number: int, offset: int, line: bytes) -> Entry | None:
@@ -225,7 +231,7 @@ def _load(path: Path) -> Known[Index] | None:
         shapes = [_shaped({(str(method), str(part)): None for method, part in names})[0] for names in stored["shapes"]]
         rows = zip(*(stored[name] for name in _COLUMNS), stored["shape"], stored["numbers"], strict=True)
         for number, (*plain, shape, numbers) in enumerate(rows):
-            index.add(_checked(Entry._make((number, *plain, shapes[shape], tuple(map(_finite, numbers)))), looks.st_size))
+            index.add(_checked(Entry._make((number, *plain, shapes[shape], tuple(map(finite, numbers)))), looks.st_size))
         last = line_at(path, stored["begin"])
         same = (stored["modified"], stored["size"]) == (looks.st_mtime_ns, looks.st_size)
         inode, known = looks.st_ino if same else int(stored["inode"]), int(stored["scanned"])
@@ -234,7 +240,7 @@ def _load(path: Path) -> Known[Index] | None:
         if not whole or changed or stored["last"] != _digest(last):
             return None
         return Known(index, inode, int(stored["modified"]), int(stored["size"]), known, int(stored["begin"]), last, known)
-    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+    except (OSError, ArithmeticError, ValueError, LookupError, TypeError, RecursionError):
         return None
 
 

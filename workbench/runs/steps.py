@@ -6,7 +6,6 @@ for the reward *(ours)*: TRL weighs its reward functions alike unless told other
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any
 
 from workbench.failures import is_logged
 from workbench.jsonl import iter_rows
-from workbench.runs.rows import Entry, Index, read_index
+from workbench.runs.rows import Entry, Index, finite, read_index
 from workbench.types import OUTCOMES
 
 TOTALS = ("reward", "score")  # columns that are the whole reward, the first one first
@@ -105,21 +104,19 @@ def _spread(rows: Sequence[Entry], values: Sequence[float | None]) -> float | No
 
 
 def by_step(metrics: Sequence[Mapping[str, Any]], index: Index, method: str) -> list[dict[str, Any]]:
-    """A row for each step: the numbers that training wrote down (`reward/NAME` as `part:NAME`), the rest from the rows."""
+    """A row for each step: the numbers that training wrote down (`reward/NAME` as `part:NAME`), the rest from the rows.
+
+    A damaged or diverged number is a gap, unless the rows tell it.
+    """
     told: dict[int, dict[str, Any]] = {step: {**row} for step, row in step_means(index, method).items()}
     for row in metrics:
         if type(step := row.get("step")) is int:
-            told.setdefault(step, {}).update({_column(name): value for name, value in row.items() if _is_number(value)})
+            told.setdefault(step, {}).update({_column(name): value for name, value in row.items() if finite(value) is not None})
     return [{**row, "step": step} for step, row in sorted(told.items())]
 
 
 def _column(name: str) -> str:
     return f"part:{name[7:]}" if name.startswith("reward/") else name
-
-
-def _is_number(value: Any) -> bool:
-    """Whether a curve can draw it: a damaged or diverged value is a gap, unless the rows tell it."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def run_steps(folder: Path | str, method: str = "") -> list[dict[str, Any]]:

@@ -13,7 +13,20 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from workbench.types import REFUTED, SUPPORTED, Claim, Claims, Feedback, Question, Response, Verdict, Verify
+from workbench.failures import unjudged
+from workbench.types import (
+    REFUTED,
+    SUPPORTED,
+    UNPARSED,
+    USELESS,
+    Claim,
+    Claims,
+    Feedback,
+    Question,
+    Response,
+    Verdict,
+    Verify,
+)
 
 LABELS = ("correct", "wrong")  # SUPPORT and REFUTE
 RATIO = 2  # supported claims to one refuted (appendix B.1)
@@ -75,9 +88,17 @@ def _kind(claim: Claim, verdict: Verdict | None, subject: Verdict | None) -> str
         return "unverified"
     if not key(claim.text):
         return "empty"
-    if subject is not None and subject.label == "other":
+    if _is_off_subject(verdict, subject):
         return "other_subject"
     return "support" if verdict.label in SUPPORTED else "refute" if verdict.label in REFUTED else "not_enough_info"
+
+
+def _is_off_subject(verdict: Verdict, subject: Verdict | None) -> bool:
+    """Whether a claim is about somebody else. As in `workbench.metrics.rows`: where no check tells, one of the lowest
+    informativeness counts as such, unless its judge could not read it."""
+    if subject is not None and subject.label is not None:
+        return subject.label == "other"
+    return verdict.informativeness == USELESS and UNPARSED not in unjudged({"evidence": verdict.evidence})
 
 
 def _agreed(mentions: Sequence[tuple[Claim, Verdict]]) -> Fact | None:

@@ -11,14 +11,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from workbench.failures import TooManyFailures, failures, too_many
+from workbench.failures import TooManyFailures, too_many
 from workbench.generate import Policy, Sampling, generate
 from workbench.jsonl import iter_rows, repair, truncate_after_step, write_json
 from workbench.policy import load_apart, load_policy
 from workbench.runs.folder import policy_hash, read_json
 from workbench.store import ROLLOUTS, Store, iter_feedback
 from workbench.train.record import reason, reward_of
-from workbench.types import Feedback, Grade, Question, WorkbenchError
+from workbench.types import LACKING, Feedback, Grade, Question, WorkbenchError
 
 SAMPLES = "samples"  # the folder of a stage's samples, in the stage's own
 IDENTITY = "collect.json"  # in that folder: whose samples they are, and of what
@@ -43,7 +43,7 @@ def collect(
     Raises:
         WorkbenchError: no questions, or one twice, or the folder holds samples of something else.
         TooManyFailures: more than `max_failed` of a chunk's responses have no reward of `method`; or, where that is None and
-            nothing is paid, could not be graded.
+            nothing is paid, could not be graded at all.
     """
     if not questions:
         raise WorkbenchError("no questions to sample: choose another bench, split or kinds")
@@ -92,6 +92,15 @@ def _whole(out: Path, sizes: Sequence[int]) -> int:
     return done
 
 
+def ungraded(feedback: Feedback) -> str | None:
+    """Why nothing is known of a sample: its own error, or that of its verdicts where all of them failed; None otherwise. One
+    failure among many verdicts, as a long answer may have, leaves the rest of use."""
+    if feedback.error is not None and feedback.error.kind not in LACKING:
+        return feedback.error.message
+    told = [verdict.error for verdict in feedback.verdicts if verdict.error is None or verdict.error.kind not in LACKING]
+    return told[0].message if told and told[0] and all(told) else None
+
+
 def _graded(
     policy: Policy,
     questions: Sequence[Question],
@@ -103,8 +112,7 @@ def _graded(
 ) -> list[Feedback]:
     feedbacks = grade(generate(policy, questions, step=number, **vars(how)))
     if method is None:
-        found = [failures(feedback.to_row()) for feedback in feedbacks]
-        unscored = [errors[0]["message"] for errors in found if errors]
+        unscored = [why for feedback in feedbacks if (why := ungraded(feedback)) is not None]
     else:
         unscored = [reason(feedback, method) for feedback in feedbacks if reward_of(feedback, method) is None]
     if too_many(len(unscored), len(feedbacks), max_failed):

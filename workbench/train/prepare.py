@@ -9,6 +9,7 @@ card.json         what it was made from, and the counts of every stage; written 
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
@@ -22,13 +23,14 @@ from workbench.failures import TooManyFailures, too_many
 from workbench.generate import Sampling
 from workbench.grade import SAID, assemble
 from workbench.jsonl import encode, iter_rows, replace_rows, write_json
-from workbench.runs.folder import differences, policy_hash, read_json
+from workbench.runs.folder import differences, file_digest, policy_hash, read_json
 from workbench.train.checklists import LABELS, Fact, Found, Labelled, checklists, facts_of, truth_rows
 from workbench.train.collect import SAMPLES, collect
 from workbench.train.stage import order
 from workbench.types import Cost, Feedback, Grade, Question, WorkbenchError
 
 CHECKLISTS, TRUTH, CARD = "checklists.jsonl", "truth.jsonl", "card.json"
+FILES = (CHECKLISTS, TRUTH, CARD)  # what training takes; the card last: it says that all is there
 CLAIMED = ("support", "refute", "not_enough_info", "other_subject", "unverified", "empty", "conflicting")
 LISTED = ("supported", "hedged", "unimportant", "same_fact", "contradicting", "unjudged", "beyond", "items")
 CHUNK = 16  # questions that are sampled, judged and written at a time
@@ -113,7 +115,7 @@ def prepare(
     grade = check_checks(checks)
     if (done := read_json(out / CARD)) is not None:
         wanted = _of(config, source, seed)
-        if other := differences({name: done.get(name) for name in wanted}, wanted):
+        if other := differences({name: compared(done.get(name)) for name in wanted}, wanted):
             raise WorkbenchError(f"'{out}' holds another preparation ({'; '.join(other)}): choose another folder")
         return done
     asked = [questions[number] for number in sorted(order(len(questions), config.questions or len(questions), seed))]
@@ -163,7 +165,12 @@ def _lists(config: Prepare, found: Found, checks: Checks) -> tuple[dict[str, lis
 
 def _of(config: Prepare, source: Source, seed: int) -> dict[str, Any]:
     """What a preparation is of: equal ones end alike."""
-    return {**source.identity(), "seed": seed, "config": asdict(config)}
+    return {**source.identity(), "seed": seed, "config": compared(asdict(config))}
+
+
+def compared(settings: Any) -> Any:
+    """What makes a preparation the one that it is: not how many failures it goes on with."""
+    return {name: value for name, value in settings.items() if name != "max_failed"} if isinstance(settings, dict) else settings
 
 
 def _mined(asked: Sequence[Question], samples: Sequence[Feedback]) -> tuple[Found, Counter[str]]:
@@ -234,6 +241,13 @@ def known(
 def _cost(samples: Sequence[Feedback]) -> dict[str, float]:
     total = sum((sample.cost for sample in samples), Cost())
     return {one.name: getattr(total, one.name) for one in fields(total)}
+
+
+def digest(folder: Path) -> str | None:
+    """That of what a finished preparation holds for training; None where it is not, or no longer, there."""
+    if not all((folder / name).is_file() for name in FILES):
+        return None
+    return hashlib.sha256("".join(file_digest(folder / name) for name in FILES).encode()).hexdigest()[:16]
 
 
 def read_prepared(folder: Path, source: Source, questions: Sequence[Question]) -> Prepared:
