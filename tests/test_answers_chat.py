@@ -100,3 +100,45 @@ def test_rules_say_where_they_are_in_doubt() -> None:
     for text in ("Lyon", "I don't know", ""):
         assert probability(text, ["Paris"], question=CAPITAL) < DOUBT[0]
     assert probability("No.", ["yes"], "yes_no") < DOUBT[0] <= probability("Yes and no.", ["yes"], "yes_no") <= DOUBT[1]
+
+
+def in_doubt(answer: str, gold: str, question: str = "") -> bool:
+    return DOUBT[0] <= probability(answer, [gold], question=question) <= DOUBT[1]
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold", "question"),
+    [
+        ("July. It was in August. It was in September.", "July", "In which month was it?"),
+        ("July. It has been August.", "July", "In which month was it?"),
+        ("1921. It was in 1922.", "1921", "In which year was it?"),
+        ("1921. It was completed in 1922.", "1921", "In which year was it?"),
+        ("Hamlet. It is the Tempest.", "Hamlet", "Which play did he write first?"),
+        ("Brazil. It was Germany.", "Brazil", "Who won the world cup?"),
+        ("Brazil. It took place in Germany.", "Brazil", "Who held the world cup?"),
+        ("Beatles. It was the Rolling Stones.", "Beatles", "Who sang it?"),
+        ("Beatles. It was sung by the Rolling Stones.", "Beatles", "Who sang it?"),
+        ("Spanish. It is Portuguese.", "Spanish", "Which language is spoken there?"),
+        ("Monday. It was on Tuesday.", "Monday", "On which day was it?"),
+        ("Monday. It took place on Tuesday.", "Monday", "On which day was it?"),
+        ("Vetra. It is in Lomar.", "Vetra", "What is the capital?"),
+        ("red. It is blue.", "red", "What colour is it?"),
+        ("German. He was French.", "German", "What nationality was he?"),
+        ("Paris. It is in Texas.", "Paris", CAPITAL),
+    ],
+)
+def test_a_later_sentence_that_could_replace_the_answer_is_no_aside(answer: str, gold: str, question: str) -> None:
+    assert in_doubt(answer, gold, question)
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold", "question"),
+    [
+        ("Paris. It is in France.", "Paris", CAPITAL),
+        ("Paris. It is the largest city in France.", "Paris", CAPITAL),
+        ("Dana Imber. She was a German-born physicist.", "Dana Imber", "Who found it?"),
+        ("Dana Imber. She won the Nobel Prize.", "Dana Imber", "Who found it?"),
+    ],
+)
+def test_a_later_sentence_may_tell_more_of_the_answer(answer: str, gold: str, question: str) -> None:
+    assert matches(answer, [gold], question=question)

@@ -120,7 +120,7 @@ def probability(answer: str, gold: Sequence[str], kind: str = "single", question
         return found
     if len(said.split()) > LONGEST or not known.named_in(place(said)):
         return _nearness(tokens, forms, named=False)
-    simple = known.recast(tokenise(simply(said, question, known.named_in)))
+    simple = known.recast(tokenise(simply(said, question, known.named_in, gold)))
     return READ if read(simple) else _nearness(simple, forms, named=True)
 
 
