@@ -142,3 +142,12 @@ def test_a_later_sentence_that_could_replace_the_answer_is_no_aside(answer: str,
 )
 def test_a_later_sentence_may_tell_more_of_the_answer(answer: str, gold: str, question: str) -> None:
     assert matches(answer, [gold], question=question)
+
+
+def test_how_sure_one_is_counts_where_it_is_told_in_percent() -> None:
+    assert all(
+        in_doubt(f"I'm {percent}% {how} Paris", "Paris", CAPITAL) for percent in (0, 1, 50) for how in ("sure it's", "certain")
+    )
+    assert in_doubt("I'm 5% confident that Paris", "Paris", CAPITAL)
+    assert matches("I'm 95% confident that it's Paris", ["Paris"], question=CAPITAL)
+    assert matches("I am 100% sure it's Paris.", ["Paris"], question=CAPITAL)

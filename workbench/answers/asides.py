@@ -28,7 +28,7 @@ _DENIED = re.compile(  # what others think, up to what the answer says
 )
 _FRAME = re.compile(  # where it was read, in small letters; how sure one is
     r"(?:(?i:as of|according to|based on|given|from) [^.;:,?!\nA-ZÀ-Þ()]{1,80}, "
-    r"|I(?:'m| am)(?: (?:very|fairly|quite|pretty|reasonably|absolutely|\d+%))? (?:confident|sure|certain|positive)"
+    r"|I(?:'m| am)(?: (?:very|fairly|quite|pretty|reasonably|absolutely|(?:9\d|100)%))? (?:confident|sure|certain|positive)"
     r"(?: that)? (?:it's )?)"
 )
 _BRACKETS = re.compile(r"\s*[(（]([^()（）]{1,60})[)）]")
@@ -216,7 +216,7 @@ def _elaborates(sentence: str, known: set[str], question: str, gold: Sequence[st
 
 
 def _replaces(sentence: str, texts: Sequence[str], question: str, gold: Sequence[str]) -> bool:
-    """Whether what is said of "it" is so short that it could be the answer itself: "It was in August.\"."""
+    """Whether what is said of "it" is so short that it could be the answer itself: "It was August" does."""
     link = next((i for i, text in enumerate(texts[:5]) if text in _LINKS), None)
     if link is None:
         return False
