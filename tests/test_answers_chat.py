@@ -151,3 +151,39 @@ def test_how_sure_one_is_counts_where_it_is_told_in_percent() -> None:
     assert in_doubt("I'm 5% confident that Paris", "Paris", CAPITAL)
     assert matches("I'm 95% confident that it's Paris", ["Paris"], question=CAPITAL)
     assert matches("I am 100% sure it's Paris.", ["Paris"], question=CAPITAL)
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold"),
+    [
+        ("Princess Anne", "Queen Anne"),
+        ("It was Princess Anne.", "Queen Anne"),
+        ("Pope Francis", "King Francis"),
+        ("Saint Francis", "Pope Francis"),
+        ("Prince William", "King William"),
+        ("King Elizabeth", "Queen Elizabeth"),
+        ("his brother Toma Ardel", "Toma Ardel"),
+        ("his sister Toma Ardel", "Toma Ardel"),
+        ("It was his father Toma Ardel.", "Toma Ardel"),
+        ("Father Toma Ardel", "Brother Toma Ardel"),
+        ("The brother of Toma Ardel", "Toma Ardel"),
+        ("The teacher of Toma Ardel wrote it", "Toma Ardel"),
+    ],
+)
+def test_a_rank_is_not_another_nor_are_relatives(answer: str, gold: str) -> None:
+    assert in_doubt(answer, gold, "Who wrote it?")
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold", "question"),
+    [
+        ("Anne", "Queen Anne", "Who ruled?"),
+        ("Queen Victoria", "Victoria", "Who ruled?"),
+        ("Queen Anne", "Queen Anne", "Who ruled?"),
+        ("Prime Minister Sir Toma Ardel", "Sir Toma Ardel", "Who ruled?"),
+        ("She was the daughter of Toma Ardel.", "Toma Ardel", "Who was her father?"),
+        ("Her father Toma Ardel", "Toma Ardel", "Who was her father?"),
+    ],
+)
+def test_a_rank_may_be_told_on_one_side_alone(answer: str, gold: str, question: str) -> None:
+    assert matches(answer, [gold], question=question)

@@ -8,7 +8,17 @@ from typing import NamedTuple
 from workbench.answers.asides import DEMONYM
 from workbench.answers.forms import Form, Forms, asked_of, mention_end
 from workbench.answers.kept import kept
-from workbench.answers.names import KINDS, TITLES, asks_for_person, further_forms, is_unit, name_end, spelt_alike, unit
+from workbench.answers.names import (
+    KINDS,
+    TITLES,
+    asks_for_person,
+    further_forms,
+    is_unit,
+    name_end,
+    spelt_alike,
+    titled_alike,
+    unit,
+)
 from workbench.answers.places import place
 from workbench.answers.text import Token, tokenise, words_of
 
@@ -34,7 +44,7 @@ class Known(NamedTuple):
         i = 0
         while i < len(tokens):
             form, end = self._found(tokens, i, names)
-            if form is None:
+            if form is None or not titled_alike(form, _titles(cast, tokens[i:end])):
                 cast.append(tokens[i])
                 i += 1
                 continue
@@ -69,6 +79,12 @@ class Known(NamedTuple):
             if size and (not names or all(token.name for token in tokens[start : start + size])):
                 return form, start + size
         return None, start
+
+
+def _titles(before: Sequence[Token], name: Sequence[Token]) -> frozenset[str]:
+    """The titles of a name and in front of it."""
+    size = next((i for i, token in enumerate(reversed(before)) if token.text not in TITLES), len(before))
+    return TITLES.intersection(token.text for token in (*before[len(before) - size :], *name))
 
 
 def _other_unit(tokens: Sequence[Token], end: int, number: Form, form: Form) -> bool:

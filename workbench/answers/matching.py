@@ -53,6 +53,17 @@ _SPACED = re.compile(r"^\W*\d{1,3}(?:, \d{3})+\W*$")  # "1, 200"
 _BOUNDS = _COMPARISONS | frozenset("by till prior past later earlier".split())
 _NEAR = frozenset("near outside beside beyond unlike".split())
 _RELATED = frozenset("suburb suburbs outskirts contemporary friend rival student pupil follower fan imitator imitation".split())
+_KIN = [  # in the question one of these may ask for another: "Who was her father?", "the daughter of Toma Ardel"
+    frozenset(group.split())
+    for group in (
+        "father mother parent parents son daughter child children grandfather grandmother grandson granddaughter descendant",
+        "husband wife spouse widow widower married marry partner",
+        "teacher mentor taught teach master disciple student pupil",
+        "brother sister sibling siblings twin half-brother half-sister",
+        "uncle aunt nephew niece cousin",
+        "assistant secretary colleague boss successor predecessor friend enemy",
+    )
+]
 _FORMER = frozenset("former formerly previous previously onetime erstwhile".split())
 _AUXILIARIES = frozenset("has have had do does did can could may might must shall should will would".split())
 _ASKED = re.compile(r"[^.!?\n]*\?")  # a question is no answer
@@ -226,7 +237,8 @@ def _beside(sentence: Sequence[Token], place: int, given: frozenset[str]) -> boo
     before = [token.text for token in sentence[max(0, place - 2) : place]]
     if is_number(sentence[place]):
         return not _BOUNDS.isdisjoint(before[-1:])
-    related = before[-1:] == ["of"] and not _RELATED.difference(given).isdisjoint(before)
+    others = _RELATED.difference(given).union(*(group for group in _KIN if group.isdisjoint(given)))
+    related = not others.isdisjoint(before[:-1] if before[-1:] == ["of"] else before[-1:])
     return related or not _NEAR.difference(given).isdisjoint(before[-1:])
 
 

@@ -15,7 +15,7 @@ Form = tuple[str, ...]  # the words of a gold answer, in their canonical form
 TITLES = frozenset(
     "sir dame lord lady dr mr ms president prime minister king queen prince princess emperor empress pope saint st professor "
     "prof senator governor general colonel captain lieutenant sergeant major admiral chancellor justice judge reverend rev "
-    "father sister brother chief pilot senior commander astronaut actor actress singer author".split()
+    "chief pilot senior commander astronaut actor actress singer author".split()
 )
 _ROYAL = frozenset("sir dame dr king queen prince princess emperor empress pope president".split())
 _ORDER = re.compile("[ivx]+|jr|sr|junior|senior|[0-9].*")
@@ -79,6 +79,12 @@ _UNITS = {
 
 def asks_for_person(question: str) -> bool:
     return bool(_PERSON.search(question))
+
+
+def titled_alike(form: Form, titles: frozenset[str]) -> bool:
+    """Whether titles in front of a name may be those of a gold answer: more or fewer, but no other ones in their place."""
+    own = TITLES.intersection(form)
+    return not own or own <= titles or titles <= own
 
 
 def further_forms(form: Form, question: str, named: bool) -> set[Form]:
