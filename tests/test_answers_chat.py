@@ -187,3 +187,32 @@ def test_a_rank_is_not_another_nor_are_relatives(answer: str, gold: str) -> None
 )
 def test_a_rank_may_be_told_on_one_side_alone(answer: str, gold: str, question: str) -> None:
     assert matches(answer, [gold], question=question)
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold", "question"),
+    [
+        ("Toma Ardel, written by Dana Imber", "Toma Ardel", "Who wrote it?"),
+        ("Toma Ardel, directed by Dana Imber.", "Toma Ardel", "Which film was it?"),
+        ("John Lennon, from the Latin Paul McCartney", "John Lennon", "Who sang it?"),
+        ("1921, published in 1922", "1921", "In which year was it?"),
+        ("July, published in 1922", "July", "When was it?"),
+        ("Paris, located in Texas", "Paris", CAPITAL),
+        ("Paris, situated in Texas.", "Paris", ""),
+        ("Vetra, located in Texas.", "Vetra", "What is the capital of Karsia?"),
+    ],
+)
+def test_what_hangs_on_the_answer_and_may_be_one_too_stays(answer: str, gold: str, question: str) -> None:
+    assert in_doubt(answer, gold, question)
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold", "question"),
+    [
+        ("Paris, located in France", "Paris", CAPITAL),
+        ("Hamlet, published in 1603", "Hamlet", "Which play was it?"),
+        ("Germany, beating Argentina in the final", "Germany", "Who won?"),
+    ],
+)
+def test_what_hangs_on_the_answer_and_can_be_none_goes(answer: str, gold: str, question: str) -> None:
+    assert matches(answer, [gold], question=question)

@@ -15,7 +15,7 @@ from workbench.answers.names import asks_for_person
 from workbench.answers.places import place, regions, wholes
 from workbench.answers.rivals import COPULAS, HEDGES, JOINERS
 from workbench.answers.sentences import sentences
-from workbench.answers.text import MONTHS, Token, tokenise, words_of
+from workbench.answers.text import MONTHS, Token, normalise, tokenise, words_of
 
 LONGEST = 200  # words of an answer that is simplified
 
@@ -56,6 +56,8 @@ _TAIL = re.compile(  # a participle that tells more of what has been said
     r"|(?:beating|defeating|earning|featuring|starring|(?:thanks|due) to(?= [a-z])|because of(?= [a-z])|with(?= [a-z0-9])"
     r"|from the (?:Latin|Greek|Arabic|Old English|French|Italian))\b)(?:[^\n.!?,;]|[.,](?=\d))*"
 )
+_MADE_BY = re.compile(r"\bby (?:[a-z]+ ){0,4}[A-ZÀ-Þ]|,\s+from the (?:Old )?\w+ (?:\S+ )*?(?:[A-ZÀ-Þ])")
+_SITED = re.compile(r",?\s+(?:(?:which|who) (?:is|was) )?(?:located|situated|based|found|in)\b")
 _SMALL = r"(?:[^\W\dA-ZÀ-Þ_][\w'’-]*|\d+)"
 _WHOSE = re.compile(rf",\s+(?:which|who|whose|where)\s+{_SMALL}(?:\s+{_SMALL}){{2,}}(?=[.!?\s]*$)")
 _PLACED = re.compile(
@@ -101,7 +103,8 @@ def simply(answer: str, question: str, mentions: Callable[[str], bool], gold: Se
     if first is None:
         return text
     kept = [
-        _cut(text[start:end], question, mentions) if i == first else text[start:end] for i, (start, end) in enumerate(spans)
+        _cut(text[start:end], question, mentions, gold) if i == first else text[start:end]
+        for i, (start, end) in enumerate(spans)
     ]
     known = _known(kept[: first + 1], question, gold)
     kept = [said for i, said in enumerate(kept) if i <= first or not _elaborates(said, known, question, gold)]
@@ -143,16 +146,39 @@ def _shortens(letters: str, name: Sequence[str]) -> bool:
     return any(word[0] == letters[0] and all(letter in word for letter in letters) for word in last)
 
 
-def _cut(sentence: str, question: str, mentions: Callable[[str], bool]) -> str:
+def _cut(sentence: str, question: str, mentions: Callable[[str], bool], gold: Sequence[str]) -> str:
     """The sentence that answers without what hangs on its end, as long as that names the answer nowhere."""
     sentence = _KNOWN.sub("", sentence)
     for tail in (_WHOSE, _TAIL, _BECAUSE, *[_PLACED] * (3 * bool(question))):
         match = tail.search(sentence)
         if match and tail is _PLACED and not _leads(sentence[: match.start()], question, mentions):
             continue
+        if match and _competes(match[0], question, gold):
+            continue
         if match and mentions(sentence[: match.start()]) and not (mentions(match[0]) or _TROUBLE.search(match[0])):
             sentence = sentence[: match.start()] + sentence[match.end() :]
     return sentence
+
+
+def _competes(tail: str, question: str, gold: Sequence[str]) -> bool:
+    """Whether a tail names what may answer too: a number beside a number, who made it beside a name, another region."""
+    wanted = [token for form in gold for token in tokenise(form)]
+    asked = words_of(tokenise(question))
+    number = any(re.search(r"\d", form) or token.text in MONTHS for form in gold for token in tokenise(form))
+    if number and re.search(r"\d", tail):
+        return True
+    if any(token.name for token in wanted) and _MADE_BY.search(tail):
+        return True
+    lies = [where for form in gold if (where := wholes(form)) is not None]
+    if not _SITED.match(tail) or not (lies or _WHERE.search(question.lower()) or "capital" in asked):
+        return False
+    held = {normalise(name) for where in lies for name in where}
+    return any(name not in held and not set(name.split()).issubset(asked) for name in _regions_in(tail))
+
+
+def _regions_in(text: str) -> list[str]:
+    said = f" {normalise(text)} "
+    return [name for name in map(normalise, regions()) if f" {name} " in said]
 
 
 def _plain_is(match: re.Match[str], question: str) -> str:
