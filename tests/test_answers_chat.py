@@ -28,7 +28,7 @@ CAPITAL = "What is the capital of France?"
         ("Many people think it is Lyon, but the capital is Paris.", "Paris", CAPITAL),
         ("Paris. It is the largest city in France and the seat of the French government.", "Paris", CAPITAL),
         ("The European Union (EU)", "EU", ""),
-        ("William Jefferson Clinton", "Bill Clinton", "Who was president?"),
+        ("William Clinton", "Bill Clinton", "Who was president?"),
         ("44 BCE", "44 BC", ""),
         ("1912", "April 15, 1912", "What year was it?"),
         ("91", "91 miles", "How far is it?"),
@@ -216,3 +216,39 @@ def test_what_hangs_on_the_answer_and_may_be_one_too_stays(answer: str, gold: st
 )
 def test_what_hangs_on_the_answer_and_can_be_none_goes(answer: str, gold: str, question: str) -> None:
     assert matches(answer, [gold], question=question)
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold"),
+    [
+        ("BBC", "Bill Bob Clinton"),
+        ("Jessica Karen Rowling", "J. K. Rowling"),
+        ("Jessica K. Rowling", "J. K. Rowling"),
+        ("John Stuart Lennon", "John Lennon"),
+        ("William Pierce Clinton", "Bill Clinton"),
+        ("Franklin Pierce Roosevelt", "Franklin Roosevelt"),
+        ("Stephanie Smith", "Stephane Smith"),
+        ("Stephane Smith", "Stephanie Smith"),
+        ("Alexandria", "Alexandra"),
+        ("Alexandra", "Alexandria"),
+    ],
+)
+def test_other_given_names_are_never_the_same(answer: str, gold: str) -> None:
+    assert in_doubt(answer, gold, "Who was it?") and in_doubt(answer, gold)
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold"),
+    [
+        ("John Fitzgerald Kennedy", "John F. Kennedy"),
+        ("Richard M. Nixon", "Richard Nixon"),
+        ("John Ronald Reuel Tolkien", "J. R. R. Tolkien"),
+        ("William Shakespear", "William Shakespeare"),
+    ],
+)
+def test_initials_and_slips_in_surnames_are_the_same(answer: str, gold: str) -> None:
+    assert matches(answer, [gold], question="Who was it?")
+
+
+def test_acronyms_are_of_organisations() -> None:
+    assert matches("NATO", ["North Atlantic Treaty Organization"]) and matches("FBI", ["Federal Bureau of Investigation"])

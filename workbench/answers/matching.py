@@ -12,7 +12,7 @@ from workbench.answers.asides import LONGEST, simply
 from workbench.answers.courtesies import plainly
 from workbench.answers.forms import AND, OR, Forms, asked_of, equal, mask, same, split
 from workbench.answers.known import known_of
-from workbench.answers.names import unit
+from workbench.answers.names import resembles, unit
 from workbench.answers.places import place
 from workbench.answers.rivals import COPULAS, DETERMINERS, HEDGES, JOINERS, MENTION, is_mention, is_number, leaves_rivals
 from workbench.answers.text import CJK, Token, tokenise, words_of
@@ -141,7 +141,8 @@ def _nearness(tokens: Sequence[Token], forms: Forms, named: bool) -> float:
     content = {word for form in forms for word in form} - _SAYS_NOTHING
     if named or any(said.issuperset(form) for form in forms):
         return NAMED
-    return SHARED if said & content else APART
+    alike = len(said) <= LONGEST and any(resembles(form, said) for form in forms)
+    return SHARED if said & content or alike else APART
 
 
 def _right(tokens: Sequence[Token], forms: Forms, given: frozenset[str], numeric: bool) -> float:
