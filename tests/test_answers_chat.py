@@ -252,3 +252,33 @@ def test_initials_and_slips_in_surnames_are_the_same(answer: str, gold: str) -> 
 
 def test_acronyms_are_of_organisations() -> None:
     assert matches("NATO", ["North Atlantic Treaty Organization"]) and matches("FBI", ["Federal Bureau of Investigation"])
+
+
+@pytest.mark.parametrize("question", ["In which year was she born?", "In which year, and on what day, was she born?"])
+def test_another_date_in_the_year_is_not_the_date(question: str) -> None:
+    assert in_doubt("5 June 1921", "12 March 1921", question) and in_doubt("June 1921", "12 March 1921", question)
+    assert matches("12 March 1921", ["12 March 1921"], question=question)
+    assert matches("1921", ["12 March 1921"], question=question) == ("day" not in question)
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold", "question"),
+    [
+        ("Ohio River", "Ohio", "Through which state does the river flow?"),
+        ("Washington University", "Washington", "In which state is the university?"),
+        ("Columbia University", "Columbia", "In which city is the university?"),
+        ("Long Island", "Long", "Who owned the island?"),
+    ],
+)
+def test_a_kind_that_is_not_asked_for_belongs_to_the_name(answer: str, gold: str, question: str) -> None:
+    assert in_doubt(answer, gold, question)
+
+
+def test_the_kind_that_is_asked_for_may_stand_behind_the_name() -> None:
+    for question in (
+        "Which river is it?",
+        "What is the longest river?",
+        "What is the name of the river?",
+        "In which river is it?",
+    ):
+        assert matches("Volga River", ["Volga"], question=question)

@@ -58,6 +58,13 @@ _ORGANISED = re.compile(  # who has an acronym
     re.I,
 )
 _YEAR_ASKED = re.compile(r"\b(?:what|which) year\b|\byear of\b|\bhow long\b", re.I)
+_DAY_ASKED = re.compile(r"\b(?:days?|months?|dates?|dated|when)\b", re.I)
+_KIND_ASKED = re.compile(  # "which river", "the longest river"; not "through which state does the river flow"
+    r"\b(?:which|what|name)(?: (?:is|was|are|were))?(?: (?:the|a|an))?(?: name of(?: the)?)?"
+    r"((?: (?!(?:is|was|are|were|do|does|did|has|have|had|can|could|of|in|on|at|by|from|to|for|with|the|a|an|and|or)\b)"
+    r"[\w'’-]+){1,4})",
+    re.I,
+)
 _DATE = re.compile(r"(\d{4})-\d\d(?:-\d\d)?")
 _COUNTED = re.compile(r"\bhow (?:many|much|long|far|old|tall|high|deep|wide|big|large|fast|heavy)\b", re.I)
 _PREPOSITIONS = frozenset("in on at as by from since during".split())
@@ -87,6 +94,13 @@ def asks_for_person(question: str) -> bool:
     return bool(_PERSON.search(question))
 
 
+def kinds_asked(question: str) -> frozenset[str]:
+    """What a question says that it asks for: "river" of "Which river …", the first kind behind "which" or "what"."""
+    asked = (match[1].lower().split() for match in _KIND_ASKED.finditer(question))
+    places = ((words, next((i for i, word in enumerate(words) if word in KINDS), None)) for words in asked)
+    return frozenset(words[i] for words, i in places if i is not None and not KINDS.intersection(words[i + 1 : i + 2]))
+
+
 def titled_alike(form: Form, titles: frozenset[str]) -> bool:
     """Whether titles in front of a name may be those of a gold answer: more or fewer, but no other ones in their place."""
     own = TITLES.intersection(form)
@@ -97,7 +111,7 @@ def further_forms(form: Form, question: str, named: bool) -> set[Form]:
     """Other names of what a gold answer names: without its title, as an acronym, a date's year where the year is asked for, and
     of what is written small its plural or singular."""
     if len(form) == 1 and (date := _DATE.fullmatch(form[0])):
-        return {(date[1],)} if _YEAR_ASKED.search(question) else set()
+        return {(date[1],)} if _YEAR_ASKED.search(question) and not _DAY_ASKED.search(question) else set()
     rest = form[1:] if len(form) > 1 and form[0] in _PREPOSITIONS else form
     while len(rest) > 1 and rest[0] in TITLES:
         rest = rest[1:]
@@ -169,11 +183,12 @@ def spelt_alike(wanted: Form, words: Sequence[str]) -> bool:
 
 
 def resembles(form: Form, words: set[str]) -> bool:
-    """Whether one of the words is the acronym of a gold answer, or one letter from a word of it."""
+    """Whether one of the words is the acronym of a gold answer, one letter from a word of it, or a date in its year."""
     letters = "".join(word[0] for word in form if word not in _SMALL)
     long = [word for word in form if len(word) > 4 and word.isalpha()]
     near = (_one_edit(*sorted((a, b), key=len)) for a in long for b in words if abs(len(a) - len(b)) < 2 and a != b)
-    return (len(letters) > 2 and letters in words) or any(near)
+    years = {date[1] for word in form if (date := _DATE.fullmatch(word))}
+    return (len(letters) > 2 and letters in words) or any(near) or not years.isdisjoint(word[:4] for word in words)
 
 
 def _one_edit(short: str, long: str) -> bool:
