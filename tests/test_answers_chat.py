@@ -282,3 +282,34 @@ def test_the_kind_that_is_asked_for_may_stand_behind_the_name() -> None:
         "In which river is it?",
     ):
         assert matches("Volga River", ["Volga"], question=question)
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold", "kind"),
+    [
+        ("Yes?", ["yes"], "yes_no"),
+        ("No?", ["no"], "yes_no"),
+        ("Yes, that would be a lie.", ["yes"], "yes_no"),
+        ("Alpha and Beta?", ["Alpha", "Beta"], "list"),
+        ("I doubt it is Paris", ["Paris"], "single"),
+        ("Paris, which is not the capital", ["Paris"], "single"),
+        ("Paris is the wrong answer", ["Paris"], "single"),
+        ("Paris. It is the wrong city.", ["Paris"], "single"),
+        ("Paris is ruled out", ["Paris"], "single"),
+        ("5 tonnes", ["5 kg"], "numeric"),
+        ("5 euros", ["5 dollars"], "numeric"),
+        ("twice 5", ["5"], "numeric"),
+        ("5 dozen", ["5"], "numeric"),
+        ("5%", ["5"], "numeric"),
+        ("Up to 5.", ["5"], "single"),
+    ],
+)
+def test_what_asks_denies_or_multiplies_is_in_doubt(answer: str, gold: list[str], kind: str) -> None:
+    assert DOUBT[0] <= probability(answer, gold, kind) <= DOUBT[1]
+
+
+def test_what_only_looks_like_it_is_not_in_doubt() -> None:
+    assert matches("Yes.", ["yes"], "yes_no") and matches("Alpha and Beta.", ["Alpha", "Beta"], "list")
+    assert matches("Paris, which is the capital", ["Paris"], question=CAPITAL)
+    assert matches("5%", ["5"], "numeric", "What percentage is it?") and matches("5%", ["5%"], "numeric")
+    assert matches("5 times", ["5"], "numeric", "How often did she win?") and matches("A Lie", ["A Lie"])

@@ -66,6 +66,15 @@ _KIN = [  # in the question one of these may ask for another: "Who was her fathe
 ]
 _FORMER = frozenset("former formerly previous previously onetime erstwhile".split())
 _AUXILIARIES = frozenset("has have had do does did can could may might must shall should will would".split())
+_ASKS = re.compile(r"[?？][\s*\"”)]*$")
+_DENIES = re.compile(  # that what is said is so
+    r"\bI (?:(?:very much|really|strongly|seriously|highly) )?doubt\b|\bwhich (?:is|was) (?:not|never)\b|\b(?:a|one) lie\b"
+    r"|\b(?:the|a) (?:wrong|incorrect|false) (?:answer|one|choice|city|name|person)\b|\b(?:is|was|been|be) ruled out\b",
+    re.I,
+)
+_MULTIPLIED = re.compile(
+    r"\b(?:twice|double|triple|half|thrice|times (?=\d)|up to|dozens?|percent\w*|hundreds?|tonnes?|euros?)\b|%", re.I
+)
 _ASKED = re.compile(r"[^.!?\n]*\?")  # a question is no answer
 _LEAD_INS = (
     "so well my final correct answer answers i think believe guess would say it that this he she they is was are were "
@@ -117,6 +126,10 @@ def probability(answer: str, gold: Sequence[str], kind: str = "single", question
         denies = all(not _NEGATIONS.isdisjoint(words) for words in reasons)  # not one more answer
         return (SURE if denies else NAMED) if wanted else APART
     forms, given = asked_of(question, tuple(gold))
+    if _is_unsettled(answer, gold, question, kind):
+        tokens = tokenise(answer)
+        if not any(equal(form, words_of(tokens)) for form in forms) or (kind in ("list", "yes_no") and _ASKS.search(answer)):
+            return _nearness(tokens, forms, named=kind == "yes_no")
     if kind == "list":
         return STATED if _lists(answer, forms, given) else _nearness(tokenise(answer), forms, named=False)
     if kind == "yes_no" and any(" ".join(form) in YES | NO for form in forms):
@@ -133,6 +146,16 @@ def probability(answer: str, gold: Sequence[str], kind: str = "single", question
         return _nearness(tokens, forms, named=False)
     simple = known.recast(tokenise(simply(said, question, known.named_in, gold)))
     return READ if read(simple) else _nearness(simple, forms, named=True)
+
+
+def _is_unsettled(answer: str, gold: Sequence[str], question: str, kind: str) -> bool:
+    """Whether an answer asks, denies what it says, or tells another multiple of a number than the gold one."""
+    if kind in ("list", "yes_no") and _ASKS.search(answer):
+        return True
+    told = " ".join((*gold, question))
+    denies = any(match[0].lower() not in told.lower() for match in _DENIES.finditer(answer))
+    times = re.search(r"\d", " ".join(gold)) and not re.search(r"[^\W\d]", "".join(gold))
+    return denies or bool(times and _MULTIPLIED.search(answer) and not _MULTIPLIED.search(told))
 
 
 def _nearness(tokens: Sequence[Token], forms: Forms, named: bool) -> float:
