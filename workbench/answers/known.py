@@ -8,7 +8,17 @@ from typing import NamedTuple
 from workbench.answers.asides import DEMONYM
 from workbench.answers.forms import Form, Forms, asked_of, mention_end
 from workbench.answers.kept import kept
-from workbench.answers.names import KINDS, TITLES, asks_for_person, further_forms, is_unit, name_end, spelt_alike, unit
+from workbench.answers.names import (
+    TITLES,
+    asks_for_person,
+    further_forms,
+    is_unit,
+    kinds_asked,
+    name_end,
+    spelt_alike,
+    titled_alike,
+    unit,
+)
 from workbench.answers.places import place
 from workbench.answers.text import Token, tokenise, words_of
 
@@ -34,7 +44,7 @@ class Known(NamedTuple):
         i = 0
         while i < len(tokens):
             form, end = self._found(tokens, i, names)
-            if form is None:
+            if form is None or not titled_alike(form, _titles(cast, tokens[i:end])):
                 cast.append(tokens[i])
                 i += 1
                 continue
@@ -61,6 +71,7 @@ class Known(NamedTuple):
                 end
                 and (len(other) > 1 or tokens[start].name or form not in self.named)
                 and not _other_unit(tokens, end, other, form)
+                and not _other_date(tokens[start].text, other, form)
             ):
                 return form, end
         words = [token.text for token in tokens[start : start + 8]]
@@ -69,6 +80,17 @@ class Known(NamedTuple):
             if size and (not names or all(token.name for token in tokens[start : start + size])):
                 return form, start + size
         return None, start
+
+
+def _other_date(word: str, year: Form, form: Form) -> bool:
+    """Whether a date in the year of the gold one is another."""
+    return len(year) == 1 and word != year[0] and not form[0].startswith(word)
+
+
+def _titles(before: Sequence[Token], name: Sequence[Token]) -> frozenset[str]:
+    """The titles of a name and in front of it."""
+    size = next((i for i, token in enumerate(reversed(before)) if token.text not in TITLES), len(before))
+    return TITLES.intersection(token.text for token in (*before[len(before) - size :], *name))
 
 
 def _other_unit(tokens: Sequence[Token], end: int, number: Form, form: Form) -> bool:
@@ -88,7 +110,7 @@ def known_of(question: str, gold: tuple[str, ...]) -> Known:
     forms, _ = asked_of(question, gold)
     others = {(other, form) for form in forms for other in further_forms(form, question, form in named)}
     others = (others | {*placed.items(), *inner.items()}) - {(f, f) for f in forms}
-    kinds = KINDS.intersection(words_of(tokenise(question)))
+    kinds = kinds_asked(question)
     longest = tuple(sorted(others, key=lambda pair: (-len(pair[0]), pair)))
     names = tuple((pattern, form) for pattern, form in (*((f, f) for f in forms), *longest) if form in named)
     return Known(forms, longest, named, names, asks_for_person(question), kinds)

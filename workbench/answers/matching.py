@@ -12,7 +12,7 @@ from workbench.answers.asides import LONGEST, simply
 from workbench.answers.courtesies import plainly
 from workbench.answers.forms import AND, OR, Forms, asked_of, equal, mask, same, split
 from workbench.answers.known import known_of
-from workbench.answers.names import unit
+from workbench.answers.names import resembles, unit
 from workbench.answers.places import place
 from workbench.answers.rivals import COPULAS, DETERMINERS, HEDGES, JOINERS, MENTION, is_mention, is_number, leaves_rivals
 from workbench.answers.text import CJK, Token, tokenise, words_of
@@ -53,8 +53,28 @@ _SPACED = re.compile(r"^\W*\d{1,3}(?:, \d{3})+\W*$")  # "1, 200"
 _BOUNDS = _COMPARISONS | frozenset("by till prior past later earlier".split())
 _NEAR = frozenset("near outside beside beyond unlike".split())
 _RELATED = frozenset("suburb suburbs outskirts contemporary friend rival student pupil follower fan imitator imitation".split())
+_KIN = [  # in the question one of these may ask for another: "Who was her father?", "the daughter of Toma Ardel"
+    frozenset(group.split())
+    for group in (
+        "father mother parent parents son daughter child children grandfather grandmother grandson granddaughter descendant",
+        "husband wife spouse widow widower married marry partner",
+        "teacher mentor taught teach master disciple student pupil",
+        "brother sister sibling siblings twin half-brother half-sister",
+        "uncle aunt nephew niece cousin",
+        "assistant secretary colleague boss successor predecessor friend enemy",
+    )
+]
 _FORMER = frozenset("former formerly previous previously onetime erstwhile".split())
 _AUXILIARIES = frozenset("has have had do does did can could may might must shall should will would".split())
+_ASKS = re.compile(r"[?？][\s*\"”)]*$")
+_DENIES = re.compile(  # that what is said is so
+    r"\bI (?:(?:very much|really|strongly|seriously|highly) )?doubt\b|\bwhich (?:is|was) (?:not|never)\b|\b(?:a|one) lie\b"
+    r"|\b(?:the|a) (?:wrong|incorrect|false) (?:answer|one|choice|city|name|person)\b|\b(?:is|was|been|be) ruled out\b",
+    re.I,
+)
+_MULTIPLIED = re.compile(
+    r"\b(?:twice|double|triple|half|thrice|times (?=\d)|up to|dozens?|percent\w*|hundreds?|tonnes?|euros?)\b|%", re.I
+)
 _ASKED = re.compile(r"[^.!?\n]*\?")  # a question is no answer
 _LEAD_INS = (
     "so well my final correct answer answers i think believe guess would say it that this he she they is was are were "
@@ -106,6 +126,10 @@ def probability(answer: str, gold: Sequence[str], kind: str = "single", question
         denies = all(not _NEGATIONS.isdisjoint(words) for words in reasons)  # not one more answer
         return (SURE if denies else NAMED) if wanted else APART
     forms, given = asked_of(question, tuple(gold))
+    if _is_unsettled(answer, gold, question, kind):
+        tokens = tokenise(answer)
+        if not any(equal(form, words_of(tokens)) for form in forms) or (kind in ("list", "yes_no") and _ASKS.search(answer)):
+            return _nearness(tokens, forms, named=kind == "yes_no")
     if kind == "list":
         return STATED if _lists(answer, forms, given) else _nearness(tokenise(answer), forms, named=False)
     if kind == "yes_no" and any(" ".join(form) in YES | NO for form in forms):
@@ -120,8 +144,18 @@ def probability(answer: str, gold: Sequence[str], kind: str = "single", question
         return found
     if len(said.split()) > LONGEST or not known.named_in(place(said)):
         return _nearness(tokens, forms, named=False)
-    simple = known.recast(tokenise(simply(said, question, known.named_in)))
+    simple = known.recast(tokenise(simply(said, question, known.named_in, gold)))
     return READ if read(simple) else _nearness(simple, forms, named=True)
+
+
+def _is_unsettled(answer: str, gold: Sequence[str], question: str, kind: str) -> bool:
+    """Whether an answer asks, denies what it says, or tells another multiple of a number than the gold one."""
+    if kind in ("list", "yes_no") and _ASKS.search(answer):
+        return True
+    told = " ".join((*gold, question))
+    denies = any(match[0].lower() not in told.lower() for match in _DENIES.finditer(answer))
+    times = re.search(r"\d", " ".join(gold)) and not re.search(r"[^\W\d]", "".join(gold))
+    return denies or bool(times and _MULTIPLIED.search(answer) and not _MULTIPLIED.search(told))
 
 
 def _nearness(tokens: Sequence[Token], forms: Forms, named: bool) -> float:
@@ -130,7 +164,8 @@ def _nearness(tokens: Sequence[Token], forms: Forms, named: bool) -> float:
     content = {word for form in forms for word in form} - _SAYS_NOTHING
     if named or any(said.issuperset(form) for form in forms):
         return NAMED
-    return SHARED if said & content else APART
+    alike = len(said) <= LONGEST and any(resembles(form, said) for form in forms)
+    return SHARED if said & content or alike else APART
 
 
 def _right(tokens: Sequence[Token], forms: Forms, given: frozenset[str], numeric: bool) -> float:
@@ -226,7 +261,8 @@ def _beside(sentence: Sequence[Token], place: int, given: frozenset[str]) -> boo
     before = [token.text for token in sentence[max(0, place - 2) : place]]
     if is_number(sentence[place]):
         return not _BOUNDS.isdisjoint(before[-1:])
-    related = before[-1:] == ["of"] and not _RELATED.difference(given).isdisjoint(before)
+    others = _RELATED.difference(given).union(*(group for group in _KIN if group.isdisjoint(given)))
+    related = not others.isdisjoint(before[:-1] if before[-1:] == ["of"] else before[-1:])
     return related or not _NEAR.difference(given).isdisjoint(before[-1:])
 
 

@@ -15,7 +15,7 @@ Form = tuple[str, ...]  # the words of a gold answer, in their canonical form
 TITLES = frozenset(
     "sir dame lord lady dr mr ms president prime minister king queen prince princess emperor empress pope saint st professor "
     "prof senator governor general colonel captain lieutenant sergeant major admiral chancellor justice judge reverend rev "
-    "father sister brother chief pilot senior commander astronaut actor actress singer author".split()
+    "chief pilot senior commander astronaut actor actress singer author".split()
 )
 _ROYAL = frozenset("sir dame dr king queen prince princess emperor empress pope president".split())
 _ORDER = re.compile("[ivx]+|jr|sr|junior|senior|[0-9].*")
@@ -51,7 +51,20 @@ _PERSON = re.compile(
     r"|player|person|man|woman|king|queen|scientist|poet|drummer|husband|wife|father|mother|brother|sister)s?\b",
     re.I,
 )
+_ORGANISED = re.compile(  # who has an acronym
+    r"\b(?:organi[sz]ation|agency|agencies|union|bureau|corporation|association|administration|league|party|institut\w+|company"
+    r"|council|committee|commission|federation|foundation|department|ministry|society|congress|states|republic|network"
+    r"|broadcaster|service|services|treaty|group|band|alliance|bank|fund|academy|university|acronym|abbreviat\w+|stands?)\b",
+    re.I,
+)
 _YEAR_ASKED = re.compile(r"\b(?:what|which) year\b|\byear of\b|\bhow long\b", re.I)
+_DAY_ASKED = re.compile(r"\b(?:days?|months?|dates?|dated|when)\b", re.I)
+_KIND_ASKED = re.compile(  # "which river", "the longest river"; not "through which state does the river flow"
+    r"\b(?:which|what|name)(?: (?:is|was|are|were))?(?: (?:the|a|an))?(?: name of(?: the)?)?"
+    r"((?: (?!(?:is|was|are|were|do|does|did|has|have|had|can|could|of|in|on|at|by|from|to|for|with|the|a|an|and|or)\b)"
+    r"[\w'’-]+){1,4})",
+    re.I,
+)
 _DATE = re.compile(r"(\d{4})-\d\d(?:-\d\d)?")
 _COUNTED = re.compile(r"\bhow (?:many|much|long|far|old|tall|high|deep|wide|big|large|fast|heavy)\b", re.I)
 _PREPOSITIONS = frozenset("in on at as by from since during".split())
@@ -81,18 +94,37 @@ def asks_for_person(question: str) -> bool:
     return bool(_PERSON.search(question))
 
 
+def kinds_asked(question: str) -> frozenset[str]:
+    """What a question says that it asks for: "river" of "Which river …", the first kind behind "which" or "what"."""
+    asked = (match[1].lower().split() for match in _KIND_ASKED.finditer(question))
+    places = ((words, next((i for i, word in enumerate(words) if word in KINDS), None)) for words in asked)
+    return frozenset(words[i] for words, i in places if i is not None and not KINDS.intersection(words[i + 1 : i + 2]))
+
+
+def titled_alike(form: Form, titles: frozenset[str]) -> bool:
+    """Whether titles in front of a name may be those of a gold answer: more or fewer, but no other ones in their place."""
+    own = TITLES.intersection(form)
+    return not own or own <= titles or titles <= own
+
+
 def further_forms(form: Form, question: str, named: bool) -> set[Form]:
     """Other names of what a gold answer names: without its title, as an acronym, a date's year where the year is asked for, and
     of what is written small its plural or singular."""
     if len(form) == 1 and (date := _DATE.fullmatch(form[0])):
-        return {(date[1],)} if _YEAR_ASKED.search(question) else set()
+        return {(date[1],)} if _YEAR_ASKED.search(question) and not _DAY_ASKED.search(question) else set()
     rest = form[1:] if len(form) > 1 and form[0] in _PREPOSITIONS else form
     while len(rest) > 1 and rest[0] in TITLES:
         rest = rest[1:]
     titled = len(rest) < len(form) and (len(rest) > 1 or (form[-2] in _ROYAL and asks_for_person(question)))
     found = {rest} if (titled and named) or (rest[0] != form[0] and form[0] in _PREPOSITIONS) else set()
     found |= set(_countries(form)) | _quantities(form, question)
-    if named and len(letters := "".join(word[0] for word in form if word not in _SMALL)) > 2 and letters.isalpha():
+    organised = _ORGANISED.search(f"{question} {' '.join(form)}") and not asks_for_person(question)
+    if (
+        named
+        and organised
+        and len(letters := "".join(word[0] for word in form if word not in _SMALL)) > 2
+        and letters.isalpha()
+    ):
         found.add((letters,))
     if not named:
         found |= {(*form[:-1], other) for other in _plurals(form[-1])}
@@ -138,15 +170,25 @@ def is_unit(word: str) -> bool:
 
 
 def spelt_alike(wanted: Form, words: Sequence[str]) -> bool:
-    """Whether two names differ in one letter of a long word, which is left out, doubled or out of its place: never a changed
-    one ("Iceland", "Ireland") nor the last ("Dominica", "Dominican")."""
-    if len(wanted) != len(words):
+    """Whether two names differ in one letter of their last word, a long one, which is left out, doubled or out of its place:
+    never a changed one ("Iceland", "Ireland") nor the last ("Dominica", "Dominican"), and never in a name of one word or a
+    given name, where a letter makes another ("Alexandra", "Alexandria")."""
+    if len(wanted) != len(words) or len(wanted) < 2 or list(wanted[:-1]) != list(words[:-1]):
         return False
     wrong = [(a, b) for a, b in zip(wanted, words, strict=True) if a != b]
     if len(wrong) != 1:
         return False
     [(a, b)] = wrong
-    return min(len(a), len(b)) >= (8 if len(wanted) > 1 else 9) and (a + b).isalpha() and _one_edit(*sorted((a, b), key=len))
+    return min(len(a), len(b)) >= 8 and (a + b).isalpha() and _one_edit(*sorted((a, b), key=len))
+
+
+def resembles(form: Form, words: set[str]) -> bool:
+    """Whether one of the words is the acronym of a gold answer, one letter from a word of it, or a date in its year."""
+    letters = "".join(word[0] for word in form if word not in _SMALL)
+    long = [word for word in form if len(word) > 4 and word.isalpha()]
+    near = (_one_edit(*sorted((a, b), key=len)) for a in long for b in words if abs(len(a) - len(b)) < 2 and a != b)
+    years = {date[1] for word in form if (date := _DATE.fullmatch(word))}
+    return (len(letters) > 2 and letters in words) or any(near) or not years.isdisjoint(word[:4] for word in words)
 
 
 def _one_edit(short: str, long: str) -> bool:
@@ -177,6 +219,8 @@ def _one_person(gold: list[str], said: list[str], last: str, person: bool) -> bo
         return False
     if len(gold) != len(said):
         longer = max(gold, said, key=len)
+        if len(said) > len(gold) and any(len(name) > 1 for name in said[1:]):  # "John Stuart Lennon" may be another
+            return False
         return (
             len({*longer, last}) == len(longer) + 1
             and person
@@ -184,7 +228,7 @@ def _one_person(gold: list[str], said: list[str], last: str, person: bool) -> bo
             and min(map(len, pairs[0])) > 1
             and last not in _NAMESAKES
         )
-    return len(pairs) > 1 or min(map(len, pairs[0])) > 1
+    return len(pairs) > 2 or any(min(map(len, pair)) > 1 for pair in pairs)  # more than "J. K." of "Jessica Karen"
 
 
 def _agree(a: str, b: str) -> bool:

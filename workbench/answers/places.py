@@ -11,6 +11,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
 
+from workbench.answers.text import normalise
+
 _COUNTRIES = """
 Afghanistan: Kabul|Albania: Tirana|Algeria: Algiers, Oran|Argentina: Buenos Aires, Rosario|Armenia: Yerevan
 Australia: Canberra, Sydney, Melbourne, Brisbane, Perth, Adelaide|Austria: Vienna, Salzburg, Graz, Innsbruck, Linz
@@ -88,6 +90,16 @@ def _within() -> dict[str, frozenset[str]]:
     for _ in range(2):  # a town of England lies in Britain too
         above = {name: wholes.union(*(above[whole] for whole in wholes)) for name, wholes in above.items()}
     return {name: frozenset(wholes - {name}) for name, wholes in above.items()}
+
+
+@cache
+def _known() -> dict[str, frozenset[str]]:
+    return {normalise(name): wholes for name, wholes in _within().items()}
+
+
+def wholes(name: str) -> frozenset[str] | None:
+    """The regions that a listed place lies in; None of what is not listed."""
+    return _known().get(normalise(name))
 
 
 @cache
