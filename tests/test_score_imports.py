@@ -145,6 +145,12 @@ def test_imported_rows_are_judged_when_they_are_scored_and_keep_what_was_logged(
         assert row["rewards"]["truthrl"]["value"] == row["rewards"]["verl:score"]["value"]
 
 
+def test_a_logged_integer_beyond_all_floats_is_no_number(tmp_path: Path) -> None:
+    import_completions("verl", write(tmp_path / "7.jsonl", [{**VERL[0], "score": 10**400}, VERL[1]]), tmp_path / "out.jsonl")
+    logged = [row["rewards"]["verl:score"] for row in read(tmp_path / "out.jsonl")]
+    assert logged[0]["value"] is None and "not_logged" in logged[0]["error"].values() and logged[1]["value"] is not None
+
+
 def test_bad_rows_are_reported_and_the_rest_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = write(tmp_path / "c.jsonl", [TRL[0], "{", {"step": 1, "prompt": "p"}, TRL[2]])
     with pytest.raises(SystemExit) as exit:

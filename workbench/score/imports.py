@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.credit.tokens import words
+from workbench.runs.rows import finite
 from workbench.score.source import Line, read
 from workbench.store import Store
 from workbench.types import Event, Failure, Feedback, Question, Response, Reward, WorkbenchError
@@ -162,6 +162,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _reward(value: Any) -> Reward:
-    if not _is_number(value) or not math.isfinite(value):  # TRL writes NaN where a reward function gave None
+    number = finite(value)
+    if number is None:  # TRL writes NaN where a reward function gave None
         return Reward(None, error=Failure("reward", "not_logged", "the trainer logged no number here"))
-    return Reward(float(value), {"logged": float(value)}, (Event("logged", float(value)),), ())
+    return Reward(number, {"logged": number}, (Event("logged", number),), ())

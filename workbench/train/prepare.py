@@ -118,7 +118,8 @@ def prepare(
         if other := differences({name: compared(done.get(name)) for name in wanted}, wanted):
             raise WorkbenchError(f"'{out}' holds another preparation ({'; '.join(other)}): choose another folder")
         return done
-    asked = [questions[number] for number in sorted(order(len(questions), config.questions or len(questions), seed))]
+    count = min(config.questions or len(questions), len(questions))
+    asked = [questions[number] for number in sorted(order(len(questions), count, seed))]
     told = [replace(question, system=config.told) for question in asked]
     how = Sampling(config.max_new_tokens, samples=config.samples, temperature=config.temperature, top_p=config.top_p, seed=seed)
     samples = collect(source.base, told, grade, out / SAMPLES, how, method=None, chunk=CHUNK, max_failed=config.max_failed)
