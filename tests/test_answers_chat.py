@@ -89,6 +89,12 @@ def test_what_only_looks_denied_or_over_is_one() -> None:
     assert matches("1921", ["1921"]) and not matches("by 1921", ["1921"]) and matches("by Dana Imber", ["Dana Imber"])
 
 
+@pytest.mark.parametrize("gold", [", ,", "(, )", ", Paris", "., 1"])
+def test_a_gold_answer_of_hardly_a_word_is_read_to_the_end(gold: str) -> None:
+    """A part of it without any word was found everywhere, and reading went on for ever."""
+    assert not matches("Lomar, Vetra and so on", [gold])
+
+
 def test_rules_say_where_they_are_in_doubt() -> None:
     sure = [
         probability(text, ["Paris"], question=CAPITAL)

@@ -109,7 +109,7 @@ def known_of(question: str, gold: tuple[str, ...]) -> Known:
     named = frozenset(tuple(words_of(tokens)) for tokens in read if any(t.name and not t.text[0].isdigit() for t in tokens))
     forms, _ = asked_of(question, gold)
     others = {(other, form) for form in forms for other in further_forms(form, question, form in named)}
-    others = (others | {*placed.items(), *inner.items()}) - {(f, f) for f in forms}
+    others = {(other, form) for other, form in others | {*placed.items(), *inner.items()} if other and form and other != form}
     kinds = kinds_asked(question)
     longest = tuple(sorted(others, key=lambda pair: (-len(pair[0]), pair)))
     names = tuple((pattern, form) for pattern, form in (*((f, f) for f in forms), *longest) if form in named)
