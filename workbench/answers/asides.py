@@ -167,7 +167,7 @@ def _competes(tail: str, question: str, gold: Sequence[str]) -> bool:
     wanted = [token for form in gold for token in tokenise(form)]
     asked = words_of(tokenise(question))
     number = any(re.search(r"\d", form) or token.text in MONTHS for form in gold for token in tokenise(form))
-    if (number and re.search(r"\d", tail)) or not _JOINS.isdisjoint(words_of(tokenise(tail))):
+    if (number and re.search(r"\d", tail)) or not (_JOINS | JOINERS).isdisjoint(words_of(tokenise(tail))):
         return True
     if any(token.name for token in wanted) and _MADE_BY.search(tail):
         return True
