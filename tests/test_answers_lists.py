@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from workbench.answers import final_answer, is_abstention, matches
@@ -81,8 +81,8 @@ def test_small_letters_make_no_difference(chain: tuple[str, list[str]], data: st
         assert not accepted(said, [kept], "single"), said
 
 
-@pytest.mark.xfail(strict=False, reason="to mend: of 'it is a painter? teacher' the question is passed over as a courtesy")
 @given(chains(WORDS), LEADS)
+@example(("painter likely baker? teacher", ["painter", "baker", "teacher"]), "I'm not sure, but it is ")
 @settings(max_examples=200, deadline=None)
 def test_a_chain_of_nouns_is_right_for_none_of_them(chain: tuple[str, list[str]], lead: str) -> None:
     text, words = chain

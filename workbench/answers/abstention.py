@@ -163,6 +163,9 @@ def _saying(text: str, phrases: Find, reasons: bool = False) -> Iterator[tuple[b
             if found or not asked or (declined and _GUESS.fullmatch(clause)):
                 yield found, clause
                 silent = False
+            elif reasons and declined:  # "I am not sure, but it is a baker?" tries one, however it is put
+                yield False, clause
+                silent = False
             declined = declined or found
         if reasons and silent and _TRY.search(text[start:end]):
             yield False, text[start:end].strip(" ,")
