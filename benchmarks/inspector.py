@@ -1,6 +1,6 @@
 """How long the inspector takes: the seconds from a click to what it shows, and those of opening a large record.
 
-    python benchmarks/inspector.py [--rows 200000] [--json]
+    python benchmarks/inspector.py --results benchmarks/results/inspector.json [--rows 200000]
 
 A record of so many rows is made in a temporary folder, with steps of 512, and an answer of 5,000 characters with 200 claims.
 The record is opened as a new process does, without its index and with it; the rest is timed in a browser, chromium on the path.
@@ -9,7 +9,7 @@ The record is opened as a new process does, without its index and with it; the r
 from __future__ import annotations
 
 import argparse
-import json
+import os
 import re
 import shutil
 import subprocess
@@ -18,13 +18,15 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 from workbench.examples import worked_example
 from workbench.inspector.opened import pay
-from workbench.jsonl import encode
+from workbench.jsonl import encode, write_json
 from workbench.recipes import method_configs
+from workbench.runs.folder import versions
 from workbench.runs.rows import index_path
 from workbench.store import append_feedback
 from workbench.types import Claim, Feedback, Response, Verdict
@@ -50,16 +52,30 @@ def long_answer(claims: int = 200, characters: int = 5000) -> Feedback:
     return Feedback(response, tuple(spans), found, verdicts)
 
 
+def judged_otherwise(row: Feedback) -> list[Feedback]:
+    """The row, and the same with the label of one verdict on its outcome or a fact turned to wrong: methods then disagree."""
+    turned = {"outcome": "incorrect", "fact": "wrong"}
+    kinds = ["outcome" if verdict.target == "outcome" else verdict.aspect for verdict in row.verdicts]
+    places = [place for place, kind in enumerate(kinds) if kind in turned and row.verdicts[place].label != turned[kind]]
+    changed = [(place, replace(row.verdicts[place], label=turned[kinds[place]], p=None)) for place in places]
+    return [row, *(replace(row, verdicts=(*row.verdicts[:n], new, *row.verdicts[n + 1 :])) for n, new in changed)]
+
+
 def make(root: Path, count: int) -> Path:
     """A record of `count` rows, of which each step has `STEP`."""
     append_feedback(root / "long", [long_answer()])
     row = worked_example()
-    rows = [pay(replace(row, response=replace(row.response, id="ID", group="GROUP", step=7)), method_configs(("rlfh",)))]
-    append_feedback(root / "large", rows)
-    template = encode(rows[0].to_row())
+    row = replace(row, response=replace(row.response, id="ID", group="GROUP", step=7))
+    rows = [pay(one, method_configs(("rlfh",))) for one in judged_otherwise(row)]
+    append_feedback(root / "large", rows[:1])
+    templates = [encode(one.to_row()) for one in rows]
     with (root / "large" / "rollouts.jsonl").open("wb") as file:
         for number in range(count):
-            line = template.replace(b'"ID"', b'"r%d"' % number, 1).replace(b'"GROUP"', b'"g%d"' % (number // 8), 1)
+            line = (
+                templates[number % len(templates)]
+                .replace(b'"ID"', b'"r%d"' % number, 1)
+                .replace(b'"GROUP"', b'"g%d"' % (number // 8), 1)
+            )
             file.write(line.replace(b'"step": 7', b'"step": %d' % (number // STEP), 1))
     return root / "large" / "rollouts.jsonl"
 
@@ -86,7 +102,7 @@ def interactions(page: Any, address: str) -> dict[str, float]:
     def timed(act: Callable[[], Any], until: str) -> float:
         start = time.perf_counter()
         act()
-        page.wait_for_function(until, polling="raf", timeout=120_000)
+        page.wait_for_function(until, polling="raf", timeout=60_000)
         return round(time.perf_counter() - start, 3)
 
     page.goto(f"{address}?run=long&id=long/0")
@@ -111,7 +127,7 @@ def interactions(page: Any, address: str) -> dict[str, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=200_000)
-    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--results", type=Path)
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         path = make(Path(folder), chosen.rows)
@@ -127,7 +143,9 @@ def main() -> None:
                 browser = play.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
                 for address in served(Path(folder)):
                     times |= interactions(browser.new_page(viewport={"width": 1280, "height": 900}), address)
-    print(json.dumps(times) if chosen.json else "\n".join(f"{name:42} {value}" for name, value in times.items()))
+    print("\n".join(f"{name:42} {value}" for name, value in times.items()))
+    if chosen.results:
+        write_json(chosen.results, {"date": date.today().isoformat(), "cores": os.cpu_count(), "versions": versions(), **times})
 
 
 if __name__ == "__main__":

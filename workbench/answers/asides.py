@@ -72,7 +72,6 @@ _WHERE = re.compile(
 _SUBJECTS = frozenset("it he she they this its his her their".split())
 _BEFORE_NAMES = frozenset("in on of at for to near during since until the his her its their".split())
 _LINKS = COPULAS | frozenset("seem seems seemed look looks looked appear appears appeared".split())
-_JOINS = frozenset("addition along together instead rather next besides alternatively plus combined coupled paired".split())
 _LIGHT = frozenset("in on at from by of to now still only just both also most so currently officially".split())
 _REPLACING = 4  # words behind "it is" that are few enough to stand for the answer
 _DESCRIBED = re.compile(  # "a German physicist", "the largest city of the country"
@@ -167,7 +166,7 @@ def _competes(tail: str, question: str, gold: Sequence[str]) -> bool:
     wanted = [token for form in gold for token in tokenise(form)]
     asked = words_of(tokenise(question))
     number = any(re.search(r"\d", form) or token.text in MONTHS for form in gold for token in tokenise(form))
-    if (number and re.search(r"\d", tail)) or not (_JOINS | JOINERS).isdisjoint(words_of(tokenise(tail))):
+    if (number and re.search(r"\d", tail)) or not JOINERS.isdisjoint(words_of(tokenise(tail))):
         return True
     if any(token.name for token in wanted) and _MADE_BY.search(tail):
         return True

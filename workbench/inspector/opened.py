@@ -72,11 +72,11 @@ def recall(key: str) -> Opened:
     return opened
 
 
-def open_feedback(feedback: Feedback, group: Sequence[Feedback], name: str, **more: Any) -> Opened:
+def open_feedback(feedback: Feedback, group: Sequence[Feedback], name: str) -> Opened:
     """A response that has no run: paid by every method with its default config."""
     configs = method_configs()
     rows = paid([feedback, *group], configs)
-    return Opened(rows[0], tuple(rows[1:]), name, configs=configs, **more)
+    return Opened(rows[0], tuple(rows[1:]), name, configs=configs)
 
 
 def open_row(runs: Runs, name: str, row: str, method: str | None = None) -> Opened:

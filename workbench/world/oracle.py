@@ -8,7 +8,7 @@ from typing import Any
 from workbench.types import CLAIM_LABELS, Failure, Passage, Verdict
 from workbench.world.facts import Fact
 from workbench.world.parser import Parsed, parser_of
-from workbench.world.render import plainly
+from workbench.world.render import stated_plainly
 from workbench.world.stated import Stated, newest, stated
 from workbench.world.world import World
 
@@ -71,7 +71,7 @@ class Oracle:
         """The facts that are spoken of, as they are; of passages, the sentences that say the same or, where none does, speak of
         it."""
         if self.told is None:
-            return tuple({"fact": fact.id, "text": plainly(fact)} for fact in facts)
+            return tuple({"fact": fact.id, "text": stated_plainly(fact)} for fact in facts)
         about = [(claim, source) for claim in claims for source in self.told.get((claim.subject, claim.relation), ())]
         same = [source for claim, source in about if source.object == claim.object]
         return tuple({"passage": one.passage, "span": one.span} for one in same or [source for _, source in about])

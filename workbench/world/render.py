@@ -18,7 +18,7 @@ def state(fact: Fact, lang: str, rng: random.Random, subject: str | None = None,
     return text.format(s=name, o=fact.forms[lang][0])
 
 
-def plainly(fact: Fact) -> str:
+def stated_plainly(fact: Fact) -> str:
     """The fact in the plainest sentence of the first language."""
     return schema.RELATIONS[fact.relation].states["en"][0].format(s=fact.subject, o=fact.forms["en"][0])
 
