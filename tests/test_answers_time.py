@@ -72,6 +72,7 @@ PIECES = {
     "one long number": "7", "new lines": "a\n", "empty lines": "\n", "list items": "- a\n", "numbered": "1. a\n",
     "code": "`a` ", "fences": "```\n", "refusals": "I do not know, ", "hedges": "maybe he may ", "Chinese": "我不知道，",
     "verbs": "is ", "brackets": "(", "commas": ",", "dates": "3 May 1921 ", "initials": "A. ",
+    "alternatives": "Vetra or ", "negations": "not x but ", "half a list": "a, ", "words": "word ",
     "statements": f"{BORN.subject} was born in {BORN.object}. ", "half statements": f"{BORN.subject} is a ",
 }  # fmt: skip
 QUICK = 0.05  # seconds that tell nothing of growth

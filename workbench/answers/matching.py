@@ -75,7 +75,7 @@ _DENIES = re.compile(  # that what is said is so
 _MULTIPLIED = re.compile(
     r"\b(?:twice|double|triple|half|thrice|times (?=\d)|up to|dozens?|percent\w*|hundreds?|tonnes?|euros?)\b|%", re.I
 )
-_ASKED = re.compile(r"[^.!?\n]*\?")  # a question is no answer
+_ASKED = re.compile(r"(?:^|(?<=[.!?\n]))[^.!?\n]*\?")  # a question is no answer
 _LEAD_INS = (
     "so well my final correct answer answers i think believe guess would say it that this he she they is was are were "
     "could might may must be probably maybe perhaps possibly likely in on at by from year called named 是"
