@@ -36,7 +36,6 @@ from workbench.types import TWO_FACETS, Feedback, Grade, Question, Response, Wor
 HELD_OUT = "held_out.json"  # in the reward model's stage: how well it tells what it has not learnt from
 COLD = ("prompts", "cold", "sft")  # the parts of a config that a cold start rests on, beside how it samples
 BY_RULES = rules()  # what cuts answers into segments where the reward model alone scores them
-RULES = {"mle_filter": mle_filter, "unlikelihood": unlikely}
 PLAN = (
     "Plan the answer, then write it. Under [Structure] name the pattern that organises it: general to specific, progressive, "
     "comparison, cause and effect, parallel or chronological. Under [Outline] list one to five numbered points, each ending in "
@@ -71,6 +70,7 @@ class Drawn:
     max_new_tokens: int = setting(1024, "tokens at which one is cut off")
     max_failed: float = setting(0.2, "share of ungraded samples in a chunk above which the run stops")
     references: int = setting(4, "sampled answers a question whose mean PPO's pay is compared with")  # (ours)
+    unlearn: float = setting(1.0, "weight of an answer that is not factual, by trainer=unlikelihood, beside 1 for the others")
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ def stages_for(config: Any, bench: Bench, method: Method, aggregate: Aggregate, 
     """
     check_numbers(config.cold, {"cold_samples": 0, "cold_questions": 1})
     check_numbers(
-        config.drawn, {"questions": 1, "samples": 1, "max_new_tokens": 1, "references": 1}, positive=("temperature",),
+        config.drawn, {"questions": 1, "samples": 1, "max_new_tokens": 1, "references": 1}, positive=("temperature", "unlearn"),
         shares=("held_out", "max_failed"),
     )  # fmt: skip
     if config.drawn.held_out == 1:
@@ -157,7 +157,7 @@ def stages_for(config: Any, bench: Bench, method: Method, aggregate: Aggregate, 
     course.judging()  # a judge that cannot tell facts is named now
     cold = [_cold_start(course)] if config.cold.cold_samples else []
     if not config.by_rl:
-        return [*cold, sft_stage(config.tuned, lambda job: RULES[config.trainer](course.judged(job)), name=config.trainer)]
+        return [*cold, sft_stage(config.tuned, lambda job: _baseline(course, job), name=config.trainer)]
     model = Stage(
         "reward_model", lambda job: _reward_model(course, job), plain=True, check=lambda policy: _fits(course, policy)
     )
@@ -183,6 +183,12 @@ def _cold_start(course: Course) -> Stage:
     used = {name: getattr(config.drawn, name) for name in ("temperature", "max_new_tokens", "max_failed")}
     rests_on = {"method": course.method.name, "drawn": used, **{name: asdict(getattr(config, name)) for name in COLD}}
     return sft_stage(config.sft, rows, merged=True, name="cold_start", rests_on=rests_on)
+
+
+def _baseline(course: Course, job: Job) -> tuple[list[Example], Card]:
+    """The rows of filtered MLE or of unlikelihood."""
+    judged = course.judged(job)
+    return mle_filter(judged) if course.config.trainer == "mle_filter" else unlikely(judged, course.config.drawn.unlearn)
 
 
 def written(config: Any, method: Method) -> int:

@@ -182,12 +182,12 @@ def facttune(feedbacks: Sequence[Feedback], most: int = 45, sections: Sequence[s
 
 def mle_filter(feedbacks: Sequence[Feedback], sections: Sequence[str] = SAID) -> tuple[list[Example], Card]:
     """FoRAG's filtered MLE (arXiv 2406.13779, section 6.3): only responses all of whose sentences are factual."""
-    return _by_factuality("mle_filter", feedbacks, sections, unlikely=False)
+    return _by_factuality("mle_filter", feedbacks, sections)
 
 
-def unlikely(feedbacks: Sequence[Feedback], sections: Sequence[str] = SAID) -> tuple[list[Example], Card]:
-    """FoRAG's unlikelihood (section 6.3): factual responses with weight 1, those with a wrong sentence with weight −1."""
-    return _by_factuality("unlikely", feedbacks, sections, unlikely=True)
+def unlikely(feedbacks: Sequence[Feedback], weight: float = 1.0, sections: Sequence[str] = SAID) -> tuple[list[Example], Card]:
+    """FoRAG's unlikelihood (section 6.3): factual responses with weight 1, those with a wrong sentence with −`weight`."""
+    return _by_factuality("unlikely", feedbacks, sections, weight)
 
 
 def cold_start_knowrl(feedbacks: Sequence[Feedback], right: bool = True, true: bool = True) -> tuple[list[Example], Card]:
@@ -209,14 +209,14 @@ def cold_start_plain(feedbacks: Sequence[Feedback]) -> tuple[list[Example], Card
 
 
 def _by_factuality(
-    rule: str, feedbacks: Sequence[Feedback], sections: Sequence[str], unlikely: bool
+    rule: str, feedbacks: Sequence[Feedback], sections: Sequence[str], unlearn: float = 0.0
 ) -> tuple[list[Example], Card]:
     reduced = _reduced(feedbacks, sections)
 
     def pick(question: Question, samples: Sequence[Feedback]) -> Picked[Example]:
         factual = [s for s in samples if all(factual_sentences(reduced[s.response.id]))]
-        others = [s for s in samples if s not in factual] if unlikely else []
-        rows = [*(("factual", example_of(s)) for s in factual), *(("not factual", example_of(s, -1.0)) for s in others)]
+        others = [s for s in samples if s not in factual] if unlearn else []
+        rows = [*(("factual", example_of(s)) for s in factual), *(("not factual", example_of(s, -unlearn)) for s in others)]
         return Picked(rows, ids((*factual, *others)), why="no factual sample")
 
     return made(rule, feedbacks, lambda sample: _unscored(sample, reduced), pick, left="not factual")
