@@ -188,7 +188,7 @@ TINY = scaled(
     prompts={"kinds": TWO_FACETS, "eval_kinds": TWO_FACETS, "eval_samples": 1},
     cold={"told": OUTLINE, "cold_samples": 4, "cold_questions": 200},
     sft={**ADAPTER, "learning_rate": 1e-3, "batch": 64, "epochs": 3.0},
-    drawn={"max_new_tokens": LONGEST, "unlearn": 0.05},
+    drawn={"max_new_tokens": LONGEST, "unlearn": 0.01},
     reward_model={**ADAPTER, "learning_rate": 3e-3, "critic_learning_rate": 1e-2, "batch": 16, "epochs": 3.0},
     ppo={
         **SHORT, "prompts_per_step": 64, "learning_rate": 1e-3, "critic_learning_rate": 3e-2, "minibatch": 32,
