@@ -28,12 +28,11 @@ from workbench.train.ppo import ppo_stage
 from workbench.train.reward_model import RewardModel, train_reward_model
 from workbench.train.rows import Card, Example
 from workbench.train.scorer import MODEL, load_reward_model
-from workbench.train.segments import apart, baseline, cuts, factuality, held_out, judged_rows, reference_values
+from workbench.train.segments import HELD_OUT, apart, baseline, cuts, factuality, held_out, judged_rows, reference_values
 from workbench.train.sft import sft_stage
 from workbench.train.stage import Job, Stage, Status, order
 from workbench.types import TWO_FACETS, Feedback, Grade, Question, Response, WorkbenchError
 
-HELD_OUT = "held_out.json"  # in the reward model's stage: how well it tells what it has not learnt from
 COLD = ("prompts", "cold", "sft")  # the parts of a config that a cold start rests on, beside how it samples
 BY_RULES = rules()  # what cuts answers into segments where the reward model alone scores them
 PLAN = (

@@ -26,13 +26,12 @@ from workbench.train.prepare import FILES, Prepared, Source, digest, prepare, re
 from workbench.train.reward_model import train_reward_model
 from workbench.train.rows import Card, Pair
 from workbench.train.scorer import MODEL, load_reward_model
-from workbench.train.segments import apart
+from workbench.train.segments import HELD_OUT, apart
 from workbench.train.stage import Job, Stage, Status
 from workbench.train.truth import measured, truth, truth_examples, untuned
 from workbench.types import Feedback, Grade, Question, Response, WorkbenchError
 
 PREPARE, TRUTH_MODEL = "prepare", "truth"  # the stages' names
-HELD_OUT = "held_out.json"  # in the truthfulness model's stage: how well it tells what it has not learnt from
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from workbench.train.scorer import Judged, Scorer, Segment
 from workbench.types import Checked, Claim, Claims, Failure, Feedback, Question, Response, Verdict, Verify
 
 HOLISTIC = "response"
+HELD_OUT = "held_out.json"  # in a reward model's stage: how well it tells what it has not learnt from
 Span = tuple[int, int]
 
 
