@@ -96,6 +96,20 @@ def test_grpo_is_paid_by_the_checklist_and_by_a_model_of_what_the_base_holds_tru
 
 
 @pytest.mark.slow
+def test_the_bases_own_confidence_is_paid_where_that_is_asked_for(tmp_path: Path) -> None:
+    summary = run_experiment(
+        KLCF, config_of(["klcf.rewarded=confidence", "klcf.w_check=0"]), few(80), tmp_path, seed=1, threads=1
+    )
+    rows, stage = list(iter_feedback(tmp_path)), tmp_path / "stages" / "truth"
+    assert summary["status"] == "done" and rows and weights_moved(tmp_path)
+    assert not (stage / "model").exists() and json.loads((stage / "confidence.json").read_text())["slope"]
+    assert {"auc", "ece", "untuned"} <= set(json.loads((stage / "held_out.json").read_text()))
+    told = [verdict for row in rows for verdict in row.verdicts if verdict.aspect == "truth"]
+    assert told and {verdict.by for verdict in told} == {"the base's confidence"}
+    assert all(row.rewards["klcf"].parts["stood_in"] == 0 for row in rows)
+
+
+@pytest.mark.slow
 def test_dpo_prefers_the_best_of_some_answers_from_a_folder_that_was_prepared(tmp_path: Path) -> None:
     place, prepared = few(80), tmp_path / "prepared"
     settings = [f"klcf.prepare.{name}={value}" for name, value in PREPARE.items()]
@@ -116,6 +130,7 @@ def test_dpo_prefers_the_best_of_some_answers_from_a_folder_that_was_prepared(tm
 def test_the_stages_are_those_that_the_settings_need() -> None:
     assert stage_names() == ["prepare", "truth", "grpo"]
     assert stage_names("klcf.w_truth=0") == stage_names("klcf.w_check=0", "klcf.rewarded=judge") == ["prepare", "grpo"]
+    assert stage_names("klcf.rewarded=confidence") == ["prepare", "truth", "grpo"]
     assert stage_names("klcf.trainer=dpo") == ["prepare", "truth", "dpo"]
 
 
@@ -232,6 +247,7 @@ def test_a_run_that_has_copied_its_preparation_goes_on_without_it(tmp_path: Path
         (["klcf.trainer=dpo", "klcf.grpo.beta=1"], "does not use grpo"),
         (["klcf.trainer=dpo", "klcf.drawn.samples=1"], "samples is 1"),
         (["klcf.rewarded=judge", "klcf.truth_model.batch=4"], "does not use truth_model"),
+        (["klcf.rewarded=confidence", "klcf.truth_model.batch=4"], "does not use truth_model"),
         (["klcf.prepare.folder=nowhere", "klcf.prepare.samples=4"], "does not use prepare"),
         (["klcf.prepare.folder=nowhere"], "holds no finished preparation"),
         (["klcf.base=no/such/base"], "no policy folder"),

@@ -19,13 +19,17 @@ from workbench.train.truth import (
     balanced,
     best_threshold,
     by_claim,
+    calibrated,
     confidences,
+    load_confidence,
+    own_truth,
+    platt,
     told_apart,
     truth,
     truth_examples,
     untuned,
 )
-from workbench.types import Claim, Claims, Passage, Question, Response
+from workbench.types import Claim, Claims, Passage, Question, Response, WorkbenchError
 
 ASKED = Question("q", "Who is Ada?", title="Ada", passages=(Passage("p", "Ada", "Ada is a king."),), system="Think.")
 
@@ -108,3 +112,37 @@ def test_a_base_tells_by_how_probable_it_finds_a_claim(tmp_path: Path) -> None:
     told = untuned(policy, rows, rows)
     assert told["accuracy"] is not None and 0 <= told["auc"] <= 1 and untuned(policy, rows, [])["accuracy"] is None
     assert callable(truth)
+
+
+def test_platts_scaling_of_two_values_goes_through_their_drawn_in_shares() -> None:
+    """Two of three at −1 are true, one of three at −3: with three true and three false the targets are 4/5 and 1/5, so the
+    shares are 3/5 and 2/5, whose logits are ±.405: slope .405, offset .811."""
+    slope, offset = platt([(-1.0, 1), (-1.0, 1), (-1.0, 0), (-3.0, 1), (-3.0, 0), (-3.0, 0)])
+    assert slope == pytest.approx(0.405465, abs=1e-4) and offset == pytest.approx(0.81093, abs=1e-4)
+    apart, there = platt([(-1.0, 1.0), (-2.0, 0.0)] * 20)
+    assert 0 < apart < 20 and apart * -1.5 + there == pytest.approx(0, abs=1e-3)  # finite, and in the middle
+
+
+def test_a_bases_confidence_is_calibrated_kept_and_asked_of_every_claim(tmp_path: Path) -> None:
+    from workbench.policy import load_policy
+
+    policy = load_policy(make_policy(tmp_path / "policy"))
+    rows = [as_read(ASKED, text, target) for text, target in ((" Ada lives in Rome", 1.0), (" Bo", 0.0), (" Cy was born", 1.0))]
+    fitted = calibrated(policy, rows)
+    fitted.save(tmp_path)
+    again = load_confidence(tmp_path, policy)
+    values = fitted.score(rows)
+    assert again.score(rows) == values and all(value is not None and 0 < value < 1 for value in values)
+    order = sorted(range(3), key=confidences(policy, rows).__getitem__, reverse=fitted.slope < 0)
+    assert sorted(range(3), key=lambda number: values[number] or 0.0) == order
+    endless = as_read(ASKED, " Ada" * 5000, 1.0)
+    assert fitted.score([endless, rows[0]]) == [None, values[0]]
+    claims = Claims(claims=(Claim(0, rows[0].text, "answer", 0), Claim(1, endless.text, "answer", 0)))
+    [checked] = own_truth(fitted)([(Response("r", ASKED, "x"), claims)])
+    assert checked.verdicts[0].p == pytest.approx(values[0]) and checked.verdicts[1].error is not None
+    other = load_policy(make_policy(tmp_path / "other", seed=5))
+    with pytest.raises(WorkbenchError, match="another model"):
+        load_confidence(tmp_path, other)
+    (tmp_path / "confidence.json").write_text('{"slope": NaN}')
+    with pytest.raises(WorkbenchError, match="missing or damaged"):
+        load_confidence(tmp_path, policy)

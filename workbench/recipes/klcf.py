@@ -74,8 +74,11 @@ class KLCF:
     base: str | None = setting(
         None, "the model whose knowledge counts: a name or folder; none: the bench's base, or what --policy names", trains=True
     )
-    rewarded: Literal["model", "judge"] = setting(
-        "model", "what training pays for truth: a truthfulness model, trained before, or the judge's verdicts", trains=True
+    rewarded: Literal["model", "confidence", "judge"] = setting(
+        "model",
+        "what training pays for truth: a truthfulness model, trained before; the base's own confidence, calibrated on the same "
+        "claims; or the judge's verdicts",
+        trains=True,
     )
     held_out: float = setting(0.2, "share of the questions whose claims measure the truthfulness model", trains=True)
     trainer: Literal["grpo", "dpo"] = setting(
@@ -138,7 +141,7 @@ def _check(config: KLCF) -> None:
 def idle(config: KLCF) -> set[str]:
     """What the other settings leave unused."""
     left = {"grpo"} if config.trainer == "dpo" else {"dpo", "drawn"}
-    if not config.w_truth or config.rewarded == "judge":
+    if not config.w_truth or config.rewarded != "model":
         left |= {"truth_model"}
     if config.prepare.folder is not None:
         unused = ("told", "questions", "samples", "temperature", "top_p", "max_new_tokens", "items", "important", "copies")

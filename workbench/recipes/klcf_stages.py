@@ -28,8 +28,18 @@ from workbench.train.rows import Card, Pair
 from workbench.train.scorer import MODEL, load_reward_model
 from workbench.train.segments import HELD_OUT, apart
 from workbench.train.stage import Job, Stage, Status
-from workbench.train.truth import measured, truth, truth_examples, untuned
-from workbench.types import Feedback, Grade, Question, Response, WorkbenchError
+from workbench.train.truth import (
+    Valued,
+    calibrated,
+    load_confidence,
+    measured,
+    own_truth,
+    truth,
+    truth_examples,
+    untuned,
+    values_of,
+)
+from workbench.types import Feedback, Grade, Question, Response, Verify, WorkbenchError
 
 PREPARE, TRUTH_MODEL = "prepare", "truth"  # the stages' names
 
@@ -75,19 +85,24 @@ class Course:
         free, the rows have its verdicts on facts, too."""
         config, checks = self.paid, self.bench.checks
         if self.models:
-            scorer = load_reward_model(job.stages[TRUTH_MODEL] / MODEL)
-            checks = replace(checks, verify={**checks.verify, "truth": truth(scorer)})
+            checks = replace(checks, verify={**checks.verify, "truth": self.truth(job.stages[TRUTH_MODEL])})
         shown = replace(self.method, checks=lambda config: (*self.method.checks(config), *self.free))
         return shown.grader(config, checks)
 
+    def truth(self, stage: Path) -> Verify:
+        """The check that a truthfulness model, or the base's confidence, has become."""
+        if self.config.rewarded == "model":
+            return truth(load_reward_model(stage / MODEL))
+        return own_truth(load_confidence(stage, load_policy(self.source.base)))
+
     @property
     def paid(self) -> Any:
-        return replace(self.config, judged_by="truth" if self.config.rewarded == "model" else "fact")
+        return replace(self.config, judged_by="fact" if self.config.rewarded == "judge" else "truth")
 
     @property
     def models(self) -> bool:
-        """Whether a truthfulness model is paid by."""
-        return bool(self.config.w_truth) and self.config.rewarded == "model"
+        """Whether a truthfulness model is paid by, or the base's confidence."""
+        return bool(self.config.w_truth) and self.config.rewarded != "judge"
 
     @property
     def free(self) -> tuple[str, ...]:
@@ -157,7 +172,8 @@ def _prepare(course: Course, job: Job) -> Status:
 
 
 def _truth_model(course: Course, job: Job) -> Status:
-    """A model of the prepared claims, tuned from the base, and how it and the base itself do on other questions' claims."""
+    """A model of the prepared claims, tuned from the base, or the base's calibrated confidence in them; and how it, beside the
+    base itself, does on other questions' claims."""
     config, base, rows = course.config, course.source.base, course.prepared(job).truth
     if not rows:
         raise WorkbenchError(
@@ -166,12 +182,17 @@ def _truth_model(course: Course, job: Job) -> Status:
         )
     examples = truth_examples(rows, tuple(load_tokenizer(base).all_special_tokens))
     learnt, held = apart(examples, config.held_out, job.seed)
-    status = train_reward_model(replace(config.truth_model, loss=config.truth_model.loss or "log"), learnt, base, job.out,
-                                seed=job.seed)  # fmt: skip
-    if status == "done":
-        found = measured(load_reward_model(job.out / MODEL), learnt, held)
-        write_json(job.out / HELD_OUT, {**found, "untuned": untuned(load_policy(base), learnt, held)})
-    return status
+    if config.rewarded == "confidence":
+        fitted = calibrated(policy := load_policy(base), learnt)
+        fitted.save(job.out)
+        score: Valued = fitted.score
+    else:
+        told = replace(config.truth_model, loss=config.truth_model.loss or "log")
+        if (status := train_reward_model(told, learnt, base, job.out, seed=job.seed)) != "done":
+            return status
+        score, policy = values_of(load_reward_model(job.out / MODEL)), load_policy(base)
+    write_json(job.out / HELD_OUT, {**measured(score, learnt, held), "untuned": untuned(policy, learnt, held)})
+    return "done"
 
 
 def _last(course: Course) -> Stage:

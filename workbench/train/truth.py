@@ -1,25 +1,34 @@
 """The truthfulness model of KLCF (arXiv 2509.23765, sections 2.3.1 and B.1): a scalar head with LoRA on the base model that
 reads a claim as an answer to its question, and the check "truth" that is made of it.
 
-As it is tuned from the base, it can only tell what that has learnt: see `workbench.train.reward_model` for the training.
+As it is tuned from the base, it can only tell what that has learnt: see `workbench.train.reward_model` for the training. In its
+place, *(ours)*, the base's own confidence in the claim, calibrated on the same claims and with no weight tuned.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from workbench.answers import in_answer
 from workbench.generate import Policy
 from workbench.generate.hf import token_logprobs
+from workbench.jsonl import write_json
+from workbench.runs.folder import policy_hash, read_json
 from workbench.train.checklists import LABELS, Labelled, key
 from workbench.train.rows import laid_out
 from workbench.train.scorer import Judged, Scorer, Segment
 from workbench.train.segments import calibration
-from workbench.types import Checked, Claim, Claims, Failure, Question, Response, Verdict, Verify
+from workbench.types import Checked, Claim, Claims, Failure, Question, Response, Verdict, Verify, WorkbenchError
 
 BATCH = 32  # claims whose probability the base tells at once
+CONFIDENCE = "confidence.json"  # in the stage of a truthfulness model: how the base's confidence was calibrated
+LEAST, LARGEST = 1e-30, 30.0  # a confidence above 0, and how sure a logit may be
+
+Valued = Callable[[Sequence[Judged]], Sequence[float | None]]  # claims -> p of each; None is one that is too long
 
 
 def as_read(question: Question, claim: str, target: float, specials: Sequence[str] = ()) -> Judged:
@@ -57,12 +66,17 @@ def told_apart(found: Sequence[tuple[float, float]], threshold: float = 0.5) -> 
     return {"accuracy": right / len(found), "f1": 2 * hits / (called + true) if called + true else None}
 
 
-def measured(scorer: Scorer, learnt: Sequence[Judged], held: Sequence[Judged]) -> dict[str, Any]:
+def values_of(scorer: Scorer) -> Valued:
+    """A truthfulness model as a function of claims."""
+    return lambda rows: [values[0] if values else None for values in scorer.score(rows)]
+
+
+def measured(score: Valued, learnt: Sequence[Judged], held: Sequence[Judged]) -> dict[str, Any]:
     """How a truthfulness model does on claims of questions that it has not learnt from (table 12), true and false in equal
     numbers; `strangers` are those whose title names somebody, and nobody whom one that it has learnt names."""
     rows = balanced(held)
     known = {name for row in learnt for name in _named(row)}
-    scored = [(row, values[0]) for row, values in zip(rows, scorer.score(rows), strict=True) if values]
+    scored = [(row, value) for row, value in zip(rows, score(rows), strict=True) if value is not None]
     found = [(value, row.segments[0].target) for row, value in scored]
     strangers = sum(bool(names := _named(row)) and known.isdisjoint(names) for row, _ in scored)
     counts = {"claims": len(found), "strangers": strangers, "too_long": len(rows) - len(scored)}
@@ -109,16 +123,96 @@ def confidences(policy: Policy, rows: Sequence[Judged]) -> list[float]:
     return values
 
 
+@dataclass(frozen=True)
+class Confidence:
+    """p = σ(slope · x + offset), where x is the mean log-probability that the base gives to the tokens of a claim as the answer
+    to its question (Platt's scaling of it)."""
+
+    policy: Policy
+    slope: float
+    offset: float
+
+    @property
+    def longest(self) -> int:
+        """How many tokens of question and claim the base reads."""
+        return int(getattr(self.policy.model.config, "max_position_embeddings", 0)) or 2048
+
+    def score(self, rows: Sequence[Judged]) -> list[float | None]:
+        pairs = [laid_out(self.policy.tokenizer, row.question, row.text) for row in rows]
+        short = [number for number, (prompt, said) in enumerate(pairs) if len(prompt) + len(said) <= self.longest]
+        values: list[float | None] = [None] * len(rows)
+        for number, value in zip(short, confidences(self.policy, [rows[number] for number in short]), strict=True):
+            values[number] = self._p(value)
+        return values
+
+    def _p(self, confidence: float) -> float:
+        return 1 / (1 + math.exp(-max(-LARGEST, min(LARGEST, self.slope * _log(confidence) + self.offset))))
+
+    def save(self, out: Path) -> None:
+        write_json(out / CONFIDENCE, {"slope": self.slope, "offset": self.offset, "policy_hash": policy_hash(self.policy.name)})
+
+
+def calibrated(policy: Policy, learnt: Sequence[Judged]) -> Confidence:
+    """The base's confidence, fitted to claims that are labelled."""
+    found = zip(confidences(policy, learnt), learnt, strict=True)
+    return Confidence(policy, *platt([(_log(value), row.segments[0].target) for value, row in found]))
+
+
+def load_confidence(folder: Path, policy: Policy) -> Confidence:
+    """What `save` has written.
+
+    Raises:
+        WorkbenchError: it is not there, damaged, or of another model.
+    """
+    stored = read_json(folder / CONFIDENCE) or {}
+    slope, offset = stored.get("slope"), stored.get("offset")
+    if not (isinstance(slope, float) and isinstance(offset, float) and math.isfinite(slope) and math.isfinite(offset)):
+        raise WorkbenchError(f"'{folder / CONFIDENCE}' is missing or damaged: remove the stage's folder, and it is made anew")
+    if stored.get("policy_hash") != policy_hash(policy.name):
+        raise WorkbenchError(f"'{folder / CONFIDENCE}' was fitted to another model than '{policy.name}': name that one")
+    return Confidence(policy, slope, offset)
+
+
+def platt(found: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """(slope, offset) of the logistic regression of targets, 0 or 1, on values (Platt, 1999): the targets are drawn in as his
+    are, so that the slope stays finite where the values tell all targets apart."""
+    import torch
+
+    values, targets = (torch.tensor(part, dtype=torch.double) for part in zip(*found, strict=True))
+    true, false = float(targets.sum()), float((1 - targets).sum())
+    drawn_in = targets * (true + 1) / (true + 2) + (1 - targets) / (false + 2)
+    fitted = torch.zeros(2, dtype=torch.double, requires_grad=True)
+    optimizer = torch.optim.LBFGS([fitted], max_iter=200, line_search_fn="strong_wolfe")
+    middle = values.mean()  # nearly independent of the slope, the offset there is found in few steps
+
+    def closure() -> torch.Tensor:
+        optimizer.zero_grad()
+        logits = fitted[0] * (values - middle) + fitted[1]
+        loss = torch.nn.functional.binary_cross_entropy_with_logits(logits, drawn_in)
+        loss.backward()
+        return loss
+
+    optimizer.step(closure)
+    slope, there = fitted.tolist()
+    return slope, there - slope * float(middle)
+
+
+def _log(confidence: float) -> float:
+    return math.log(max(confidence, LEAST))
+
+
 def truth(scorer: Scorer, by: str = "truthfulness model") -> Verify:
     """Aspect "truth": p of every claim that an answer makes; all of a batch's in few forward passes, those in the same words
     about the same question once. What is empty, or longer than the model reads, is a failure."""
-    return by_claim(lambda rows: [values[0] if values else None for values in scorer.score(rows)], scorer.longest, by,
-                    tuple(scorer.tokenizer.all_special_tokens))  # fmt: skip
+    return by_claim(values_of(scorer), scorer.longest, by, tuple(scorer.tokenizer.all_special_tokens))
 
 
-def by_claim(
-    score: Callable[[Sequence[Judged]], Sequence[float | None]], longest: int, by: str, specials: Sequence[str] = ()
-) -> Verify:
+def own_truth(confidence: Confidence, by: str = "the base's confidence") -> Verify:
+    """Aspect "truth" by the base's calibrated confidence."""
+    return by_claim(confidence.score, confidence.longest, by, tuple(confidence.policy.tokenizer.all_special_tokens))
+
+
+def by_claim(score: Valued, longest: int, by: str, specials: Sequence[str] = ()) -> Verify:
     """Aspect "truth" by a function of claims; None is what it finds too long."""
 
     def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
