@@ -69,6 +69,8 @@ KNOWN: dict[str, dict[str, How]] = {
             "--steps 1 --set knowrl.prompts_per_step=4 --set knowrl.eval_samples=0 --set knowrl.cold_questions=16 "
             "--set knowrl.sft.steps=1 --set knowrl.batch=2"
         ),
+        "workbench train forag --out runs/forag": How(not_run="takes minutes; tests/test_forag.py trains it shortly"),
+        "workbench export runs/ternary --merged runs/merged": AS_IT_IS,
         "workbench train klcf --out runs/klcf": How(not_run="takes minutes; tests/test_klcf.py trains it shortly"),
         "workbench train dpo --out runs/dpo": How(not_run="takes a minute; tests/test_baselines.py trains it shortly"),
         "workbench evaluate runs/ternary --split test": How("--limit 4 --samples 0"),
