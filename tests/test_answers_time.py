@@ -78,24 +78,23 @@ PIECES = {
 QUICK = 0.05  # seconds that tell nothing of growth
 
 
-def seconds(read: Read, text: str, enough: float = 0.0) -> float:
-    """The least of three runs, or the first that takes no more than enough."""
-    least = float("inf")
-    for _ in range(3):
-        canonical.cache_clear()
-        begun = process_time()
-        read(text)
-        least = min(least, process_time() - begun)
-        if least <= enough:
-            break
-    return least
+def seconds(read: Read, text: str) -> float:
+    canonical.cache_clear()
+    begun = process_time()
+    read(text)
+    return process_time() - begun
 
 
 def assert_linear(read: Read, make: Callable[[int], str], size: int) -> None:
-    """Eight times the text takes about eight times as long, not sixty-four; the bound leaves room for a busy machine."""
-    longer = seconds(read, make(8 * size), QUICK)
-    if longer > QUICK:
-        assert longer < 30 * seconds(read, make(size))
+    """Eight times the text takes about eight times as long, not sixty-four; the bound leaves room for a busy machine, and what
+    it fails once is measured again."""
+    found = []
+    for _ in range(3):
+        longer = seconds(read, make(8 * size))
+        found.append((longer, 30 * seconds(read, make(size)) if longer > QUICK else longer + 1))
+        if longer < found[-1][1]:
+            return
+    raise AssertionError(f"seconds, and the most that is linear: {found}")
 
 
 @pytest.mark.slow
