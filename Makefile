@@ -58,11 +58,12 @@ lab: $(VENV)/.notebooks ## open the notebooks in JupyterLab
 inspect: $(VENV)/.apps ## open the reward inspector
 	@$(BIN)/python apps/reward_inspector.py $(INSPECT_ARGS)
 
-notebooks: $(VENV)/.notebooks ## run every notebook from the top and save its outputs
+notebooks: $(VENV)/.notebooks $(VENV)/.dev ## run every notebook from the top and save its outputs, plots as pictures too
 	@test -n "$(NOTEBOOKS)" || { echo "notebooks/ holds no notebook yet" >&2; exit 2; }
 	@echo "running the notebooks: several minutes"
 	@PLOTLY_RENDERER=plotly_mimetype $(BIN)/jupyter nbconvert --to notebook --execute --inplace $(NOTEBOOKS)
 	@$(BIN)/nbstripout --keep-output --keep-count --extra-keys metadata.widgets $(NOTEBOOKS)
+	@$(BIN)/python -m workbench.plots.pictures $(NOTEBOOKS) || echo "the notebooks are saved, with no pictures beside their plots"
 
 # What only some builds of torch bring is left free: torch itself says which versions it needs. soupsieve needs a later 3.11
 # than we do; a test finds others that might.

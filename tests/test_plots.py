@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import json
 import shutil
 from itertools import combinations
@@ -22,6 +24,8 @@ from workbench.plots import (
     training_dynamics,
     write_pages,
 )
+from workbench.plots.pictures import add_pictures
+from workbench.types import WorkbenchError
 
 BOUNDARY = ("boundary_map", "majority_at_k", "label_agreement", "risk_coverage")
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -201,3 +205,53 @@ def test_titles_legends_and_axes_neither_overlap_nor_are_cut(reports):
                 apart = one[2] <= other[0] + 1 or other[2] <= one[0] + 1 or one[3] <= other[1] + 1 or other[3] <= one[1] + 1
                 assert apart, (name, one, other)
         browser.close()
+
+
+def a_notebook(*plots: dict) -> dict:
+    outputs = [
+        {"output_type": "display_data", "metadata": {}, "data": {"application/vnd.plotly.v1+json": plot}} for plot in plots
+    ]
+    cells = [
+        {"cell_type": "markdown", "id": "0", "metadata": {}, "source": ["Straße"]},
+        {"cell_type": "code", "id": "1", "metadata": {}, "source": [], "execution_count": 1, "outputs": outputs},
+    ]
+    return {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path (Debian: apt install chromium)")
+def test_every_plot_of_a_notebook_gets_its_picture(tmp_path, reports):
+    """Blue bars on white are blue pixels in a PNG of the plot's own size; all else of the notebook stays."""
+    pytest.importorskip("playwright.sync_api", reason="the dev extra is not installed")
+    from PIL import Image
+
+    figure = json.loads(outcomes_by_tier(reports).to_json())
+    bare = {"data": [{"type": "bar", "x": [1], "y": [1], "marker": {"color": "#0000ff"}}], "layout": {}}
+    file, other = tmp_path / "a.ipynb", tmp_path / "b.ipynb"
+    file.write_text(json.dumps(a_notebook(figure, bare)))
+    other.write_text(json.dumps(a_notebook()))
+    assert add_pictures([file, other]) == 2
+    written = json.loads(file.read_text(encoding="utf-8"))
+    pictures = [output["data"].pop("image/png") for output in written["cells"][1]["outputs"]]
+    assert written == a_notebook(figure, bare) and json.loads(other.read_text()) == a_notebook()
+    first, second = (Image.open(io.BytesIO(base64.b64decode(picture))).convert("RGB") for picture in pictures)
+    assert first.size == (figure["layout"]["width"], figure["layout"]["height"]) and second.size == (960, 430)
+    assert second.getpixel((480, 215)) == (0, 0, 255) and second.getpixel((2, 2)) == (255, 255, 255)
+    before = file.read_bytes()
+    assert add_pictures([file]) == 2 and file.read_bytes() == before
+
+
+def test_pictures_of_what_is_no_notebook_are_refused(tmp_path):
+    (tmp_path / "a.ipynb").write_text("{}")
+    for name, message in (("a.ipynb", "it has no cells"), ("none.ipynb", "cannot read")):
+        with pytest.raises(WorkbenchError, match=message):
+            add_pictures([tmp_path / name])
+
+
+def test_the_plots_of_our_notebooks_have_their_pictures():
+    """`make notebooks` draws them: GitHub runs no script."""
+    for file in sorted((Path(__file__).parent.parent / "notebooks").glob("*.ipynb")):
+        notebook = json.loads(file.read_text(encoding="utf-8"))
+        found = [output.get("data", {}) for cell in notebook["cells"] for output in cell.get("outputs", ())]
+        assert all("image/png" in data for data in found if "application/vnd.plotly.v1+json" in data), file.name
+        assert file.stat().st_size < 1_000_000, file.name

@@ -1,0 +1,113 @@
+"""A PNG beside every plot of an executed notebook, for pages that run no script: GitHub's, an exported HTML file.
+
+    python -m workbench.plots.pictures notebooks/*.ipynb
+
+A Chromium on the path draws them with the script that plotly brings: nothing is fetched. Notebooks keep their own outputs, so
+that drawing anew changes a picture only where its plot has changed.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import shutil
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from workbench.jsonl import replace_rows
+from workbench.types import WorkbenchError
+
+PLOT, PNG = "application/vnd.plotly.v1+json", "image/png"
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+WIDTH, HEIGHT = 960, 430  # pixels of a plot that does not say
+COLOURS = 128  # of a picture: plots are flat, and a palette takes a quarter of the bytes
+DRAW = """
+async ([figure, width, height]) => {
+  const url = await Plotly.toImage({data: figure.data, layout: figure.layout}, {format: "png", width, height});
+  return url.slice(url.indexOf(",") + 1);
+}
+"""
+
+
+def add_pictures(files: Sequence[Path]) -> int:
+    """Draw the plots of notebooks into them, and return how many there are.
+
+    Raises:
+        WorkbenchError: no Chromium, or no playwright to drive it; a file that is no notebook.
+    """
+    notebooks = {file: _read(file) for file in files}
+    plots = [data for notebook in notebooks.values() for data in _plots(notebook)]
+    if plots:
+        for data, drawn in zip(plots, draw(data[PLOT] for data in plots), strict=True):
+            data[PNG] = drawn
+        for file, notebook in notebooks.items():
+            text = json.dumps(notebook, ensure_ascii=False, indent=1, sort_keys=True)  # as nbformat writes it
+            replace_rows(file, [f"{text}\n".encode()])
+    return len(plots)
+
+
+def draw(figures: Iterable[Any]) -> list[str]:
+    """Each figure, as plotly's JSON, as a PNG in base64."""
+    try:
+        from playwright.sync_api import sync_playwright
+        from plotly.offline import get_plotlyjs
+    except ImportError as error:
+        raise WorkbenchError(f"pictures of plots need playwright: pip install -e '.[dev]' ({error})") from error
+    found = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if found is None:
+        raise WorkbenchError("pictures of plots need a Chromium on the path (Debian: apt install chromium)")
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        page = browser.new_page()
+        page.add_script_tag(content=get_plotlyjs())
+        drawn = [_small(page.evaluate(DRAW, [figure, *_size(figure)])) for figure in figures]
+        browser.close()
+    return drawn
+
+
+def _small(picture: str) -> str:
+    """A PNG in base64 with a palette, as a notebook stores it: a line break at its end."""
+    from PIL import Image
+
+    whole, out = Image.open(io.BytesIO(base64.b64decode(picture))), io.BytesIO()
+    whole.convert("RGB").quantize(COLOURS, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE).save(out, "PNG", optimize=True)
+    return f"{base64.b64encode(out.getvalue()).decode()}\n"
+
+
+def _size(figure: Any) -> tuple[int, int]:
+    layout = figure.get("layout") or {}
+    return int(layout.get("width") or WIDTH), int(layout.get("height") or HEIGHT)
+
+
+def _plots(notebook: Any) -> Iterator[dict[str, Any]]:
+    for cell in notebook["cells"]:
+        for output in cell.get("outputs", ()):
+            if PLOT in output.get("data", {}):
+                yield output["data"]
+
+
+def _read(file: Path) -> Any:
+    try:
+        notebook = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise WorkbenchError(f"cannot read '{file}': {error}") from error
+    if not isinstance(notebook, dict) or not isinstance(notebook.get("cells"), list):
+        raise WorkbenchError(f"'{file}' is no notebook: it has no cells")
+    return notebook
+
+
+def main(arguments: Sequence[str]) -> int:
+    try:
+        count = add_pictures([Path(name) for name in arguments])
+    except WorkbenchError as error:
+        print(error, file=sys.stderr)
+        return 2
+    print(f"{count} plots have their pictures", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
