@@ -5,11 +5,11 @@
 `benchmarks/findings/METHOD_runs.toml` lists the runs, `METHOD.toml` the question sets (`sections`: where claims are looked for,
 `arms`: who is asked beside the start, by default all), the policies that a stage of a run has left, and the findings.
 Runs and answers are kept below `--out` and not repeated; a killed call goes on. Stored are the findings, the means of every
-policy's answers, how each run's reward models do on what they have not learnt from and, as `curves`, what training's own
-rollouts were like step by step, hacks of the reward among it. `--seeds` and `--arms` take some of the runs, `--split
-validation` asks about other people than those of the test split: so settings are chosen. `--figures FOLDER` draws RLFH's
-figures from answers to the first question set: 4 to 8 of the start and the first arm, 9 with a point for each. `--quick`
-tries everything with runs of two steps.
+policy's answers, as a run's `held_out` how the models that it trained to judge do on what they have not learnt from and, as
+`curves`, what training's own rollouts were like step by step, hacks of the reward among it. `--seeds` and `--arms` take some
+of the runs, `--split validation` asks about other people than those of the test split: so settings are chosen. `--figures
+FOLDER` draws RLFH's figures from answers to the first question set: 4 to 8 of the start and the first arm, 9 with a point for
+each. `--quick` tries everything with runs of two steps.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from workbench.plots.rlfh import figures_of_arms
 from workbench.queue import ROOT, Run, queue_runs, train_queue
 from workbench.reproduce import METRICS, START, Answered, Finding, answered, check, compared, load_findings, measured
 from workbench.runs.checkpoints import metrics_rows
-from workbench.runs.folder import policy_hash, read_json, versions
+from workbench.runs.folder import policy_hash, versions
 from workbench.store import Store, iter_feedback
 from workbench.threads import use_threads
 from workbench.train.segments import HELD_OUT
@@ -195,7 +195,7 @@ def main() -> None:
 
 
 def _took(run: Run) -> dict[str, Any]:
-    models = {file.parent.name: read_json(file) for file in sorted((run.folder / "stages").glob(f"*/{HELD_OUT}"))}
+    models = {file.parent.name: json.loads(file.read_text()) for file in sorted((run.folder / "stages").glob(f"*/{HELD_OUT}"))}
     kept = {"held_out": models} if models else {}
     return {"seconds": (run.summary or {}).get("seconds"), "set": list(run.entry.settings), **kept}
 

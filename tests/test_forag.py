@@ -18,6 +18,7 @@ from workbench.grade import rescore
 from workbench.judge.scripted import JudgeServer
 from workbench.llm_judge import LLMJudge
 from workbench.queue.entries import read_entries
+from workbench.queue.runs import shortened
 from workbench.recipes import METHODS
 from workbench.recipes.forag import aggregate
 from workbench.recipes.forag_stages import Course
@@ -199,8 +200,8 @@ def test_the_runs_of_the_findings_can_be_trained_in_full_and_for_two_steps() -> 
     runs = read_entries(ROOT / "benchmarks" / "findings" / "forag_runs.toml")
     assert {run.name for run in runs} >= {"subclaim", "holistic_token", "plain"} and len(runs) == 27
     for run in runs[::3]:
-        for steps in (None, 2):
-            config = configured(FORAG, few(12), steps, run.settings)
+        for entry, steps in ((run, None), (run, 2), (shortened(run), None)):
+            config = configured(FORAG, few(12), steps, entry.settings)
             assert stages_of(FORAG, config, few(12), run.seed)
             assert steps is None or getattr(config, FORAG.trainer(config)).steps == 2
 

@@ -185,7 +185,10 @@ def test_filtered_mle_and_unlikelihood_by_factual_sentences() -> None:
     assert [(row.text, row.weight) for row in rows] == [("a", 1.0), ("b", -1.0), ("c", -1.0)]
     assert card.rows == {"factual": 1, "not factual": 2}
     balanced(card, rows, 3)
-    assert [row.weight for row in pairs.unlikely([fact, mixed, vague], 0.25)[0]] == [1.0, -0.25, -0.25]
+    assert [row.weight for row in pairs.unlikely([fact, mixed, vague], weight=0.25)[0]] == [1.0, -0.25, -0.25]
+    for weight in (0.0, -1.0, 2.0):
+        with pytest.raises(WorkbenchError, match="weighs more than 0"):
+            pairs.unlikely([fact], weight=weight)
 
 
 def test_cold_start_of_knowrl_takes_the_form_right_answers_and_true_thoughts() -> None:

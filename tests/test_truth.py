@@ -124,17 +124,25 @@ def test_platts_scaling_of_two_values_goes_through_their_drawn_in_shares() -> No
 
 
 def test_a_bases_confidence_is_calibrated_kept_and_asked_of_every_claim(tmp_path: Path) -> None:
+    import torch
+
     from workbench.policy import load_policy
 
     policy = load_policy(make_policy(tmp_path / "policy"))
-    rows = [as_read(ASKED, text, target) for text, target in ((" Ada lives in Rome", 1.0), (" Bo", 0.0), (" Cy was born", 1.0))]
+    texts = [" Ada lives in Rome", " Bo", " Cy was born"]
+    found = confidences(policy, [as_read(ASKED, text, 0.0) for text in texts])
+    likely = max(found)
+    rows = [as_read(ASKED, text, float(value == likely)) for text, value in zip(texts, found, strict=True)]
     fitted = calibrated(policy, rows)
     fitted.save(tmp_path)
     again = load_confidence(tmp_path, policy)
     values = fitted.score(rows)
     assert again.score(rows) == values and all(value is not None and 0 < value < 1 for value in values)
-    order = sorted(range(3), key=confidences(policy, rows).__getitem__, reverse=fitted.slope < 0)
-    assert sorted(range(3), key=lambda number: values[number] or 0.0) == order
+    assert sorted(range(3), key=lambda number: values[number] or 0.0) == sorted(range(3), key=found.__getitem__)
+    turned = [as_read(ASKED, row.text, 1.0 - row.segments[0].target) for row in rows]
+    for told, message in ((turned, "as probable as true ones"), (rows[:1], "not both true and false"), ([], "not both")):
+        with pytest.raises(WorkbenchError, match=message):
+            calibrated(policy, told)
     endless = as_read(ASKED, " Ada" * 5000, 1.0)
     assert fitted.score([endless, rows[0]]) == [None, values[0]]
     claims = Claims(claims=(Claim(0, rows[0].text, "answer", 0), Claim(1, endless.text, "answer", 0)))
@@ -143,6 +151,10 @@ def test_a_bases_confidence_is_calibrated_kept_and_asked_of_every_claim(tmp_path
     other = load_policy(make_policy(tmp_path / "other", seed=5))
     with pytest.raises(WorkbenchError, match="another model"):
         load_confidence(tmp_path, other)
-    (tmp_path / "confidence.json").write_text('{"slope": NaN}')
-    with pytest.raises(WorkbenchError, match="missing or damaged"):
-        load_confidence(tmp_path, policy)
+    for damaged in ('{"slope": NaN, "offset": 0.5}', '{"slope": -1.5, "offset": 0.5}', "[]", ""):
+        (tmp_path / "confidence.json").write_text(damaged)
+        with pytest.raises(WorkbenchError, match="missing or damaged"):
+            load_confidence(tmp_path, policy)
+    with torch.no_grad():
+        policy.model.lm_head.weight.fill_(float("nan"))
+    assert fitted.score(rows) == [None] * 3  # a failure, and not certainty

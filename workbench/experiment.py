@@ -68,11 +68,7 @@ def configured(method: Method, bench: Bench, steps: int | None = None, overrides
     config = method.configure(bench.name, overrides)
     if steps is None:
         return config
-    part = f"{method.name}.{method.trainer(config)}"
-    trained = {field.name: field.default for field in fields(getattr(config, method.trainer(config)))}
-    # Where passes over rows may stand in the place of steps, they are none by default.
-    unset = [f"{part}.epochs=none"] if trained.get("epochs", 0) is None else []
-    return method.configure(bench.name, [f"{part}.steps={steps}", *unset, *overrides])
+    return method.configure(bench.name, [*method.lasting(config, steps), *overrides])
 
 
 def run_experiment(

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
+from workbench.bench import bench
+from workbench.disk import check_space
+from workbench.hub import from_disk_or_hub
 from workbench.policy import adapter_base, adapter_folder, load_policy
 from workbench.runs.checkpoints import mark_complete
 from workbench.runs.folder import read_json
@@ -25,81 +30,101 @@ def export_merged(policy: str, out: Path, *, base: str | None = None, dtype: Dty
 
     They are merged in float32 on the CPU, which takes four bytes of memory a parameter, and stored as `dtype`: "base" is what
     the base is stored in. A type of fewer bits rounds, so that the merged policy may answer a close question otherwise than
-    the adapter did in training.
+    the adapter did in training. The base's own defaults of sampling are left out.
 
     Args:
         policy: a run's or an adapter's folder.
-        base: the model under the adapter; by default the one that the adapter names.
+        base: the model under the adapter; by default what the run started from, or the one that the adapter names.
 
     Returns:
         `out`, `base`, `dtype`, `parameters` and `bytes`, those of the weights' files.
 
     Raises:
-        WorkbenchError: there is no such policy, it has no adapter, or it cannot be read; a folder that is not empty.
+        WorkbenchError: there is no such policy, it has no adapter, or it cannot be read; a folder that is not empty, or
+            a full disk.
     """
     import torch
 
     adapter = adapter_folder(Path(policy))
     if adapter is None:
         raise WorkbenchError(f"'{policy}' holds no adapter to merge: name a run that has ended, or an adapter's folder")
+    out = out.resolve()
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise WorkbenchError(f"'{out}' is there already: name a folder that is new or empty")
-    under = str(base or adapter_base(adapter))
-    loaded = load_policy(policy, base=base, device="cpu")
+    under = str(base or bench("tiny").base(policy) or adapter_base(adapter))
+    loaded = load_policy(policy, base=under, device="cpu")
     chosen = _stored_dtype(under) if dtype == "base" else dtype
     model = loaded.model.to(getattr(torch, chosen))
-    _check_finite(model, chosen)
-    partial = out.with_name(f"{out.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    model.save_pretrained(str(partial))
-    loaded.tokenizer.save_pretrained(str(partial))
-    (partial / "README.md").write_text(card(adapter, under, chosen), encoding="utf-8")
-    mark_complete(partial)
-    if out.exists():
-        out.rmdir()
-    partial.rename(out)
+    _check_holds(model, chosen)
+    size = sum(weight.numel() * weight.element_size() for weight in model.parameters())
+    check_space(out, size, "name a folder on another disk")
+    _write(model, loaded.tokenizer, card(adapter, under, chosen), out)
     written = sum(file.stat().st_size for file in out.glob("*.safetensors"))
     count = sum(weight.numel() for weight in model.parameters())
     return {"out": str(out), "base": under, "dtype": chosen, "parameters": count, "bytes": written}
+
+
+def _write(model: Any, tokenizer: Any, told: str, out: Path) -> None:
+    """The checkpoint with its card, which may be edited: it is none of the files whose digests are checked."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    partial = Path(tempfile.mkdtemp(dir=out.parent, prefix=f".{out.name}."))
+    try:
+        model.save_pretrained(str(partial))
+        tokenizer.save_pretrained(str(partial))
+        mark_complete(partial)
+        (partial / "README.md").write_text(told, encoding="utf-8")
+        partial.chmod(0o755)
+        os.replace(partial, out)  # an empty folder may be there
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
 
 
 def _stored_dtype(base: str) -> str:
     """What a base's config says that its weights are stored in; float32 where it says nothing."""
     from transformers import AutoConfig
 
-    from workbench.hub import from_disk_or_hub
-
     config = from_disk_or_hub(AutoConfig.from_pretrained, base).get_text_config()
     name = str(getattr(config, "dtype", None) or "float32").removeprefix("torch.")
     return name if name in FLOATS else "float32"
 
 
-def _check_finite(model: Any, dtype: str) -> None:
+def _check_holds(model: Any, dtype: str) -> None:
     """Refuse weights that the type cannot hold: float16 ends at 65,504."""
     import torch
 
     for name, weight in model.named_parameters():
         if not torch.isfinite(weight).all():
-            raise WorkbenchError(f"'{name}' has a weight that {dtype} cannot hold: give --dtype bfloat16 or float32")
+            raise WorkbenchError(f"'{name}' has a weight that {dtype} cannot hold: choose float32 as the dtype")
 
 
 def card(adapter: Path, base: str, dtype: str) -> str:
-    """The README of a merged policy: what it was trained by, and what was measured of it, before it was merged."""
+    """The README of a merged policy: what it was trained by and told, and what was measured of it, before it was merged."""
     run = adapter.parent
     config, summary = read_json(run / "config.json") or {}, read_json(run / "summary.json") or {}
-    named = base if not Path(base).is_dir() else Path(base).name
-    lines = ["---", *([f"base_model: {base}"] if named == base else []), "library_name: transformers", "---", ""]
-    lines += [f"# {named}, trained for factuality", "", f"A LoRA adapter merged into `{named}`, stored as {dtype}.", ""]
+    public = not Path(base).is_dir()
+    begun = str(config.get("policy") or base)  # what a run started from, before a stage of its own
+    named = Path(begun).name if Path(begun).is_dir() else begun
+    lines = ["---", *([f"base_model: {base}"] if public else []), "library_name: transformers", "---", ""]
+    lines += [f"# {named}, trained for factuality", "", f"A LoRA adapter merged into its base, stored as {dtype}.", ""]
     if config.get("method"):
-        how = f"Trained by the method `{config['method']}` on the bench `{config.get('bench')}`, seed {config.get('seed')}"
-        begun = ", ".join(f"{name} {version}" for name, version in (config.get("versions") or {}).items())
-        lines += [f"{how}, with {begun or 'versions that nobody noted'}.", ""]
-    if rows := list(_measured(summary)):
-        asked = summary.get("after") or {}
+        versions = ", ".join(f"{name} {version}" for name, version in (config.get("versions") or {}).items())
+        how = f"`{named}`, trained by the method `{config['method']}` on the bench `{config.get('bench')}`"
+        lines += [f"{how}, seed {config.get('seed')}, with {versions or 'versions that nobody noted'}.", ""]
+    if told := _told(config):
+        lines += ["In training it was told before each question, and its answers may be others where it is not:", ""]
+        lines += [*(f"> {line}" for line in told.splitlines()), ""]
+    if summary.get("after") and (rows := list(_measured(summary))):
+        asked = summary["after"]
         shown = f"Greedy answers to {asked.get('n')} questions of the split {asked.get('split')}, with 95 % intervals"
         lines += [f"{shown}, as the adapter gave them before it was merged:", ""]
         lines += ["| | before training | after |", "|---|---|---|", *rows, ""]
     return "\n".join(lines)
+
+
+def _told(config: Mapping[str, Any]) -> str:
+    prompts = (config.get("config") or {}).get("prompts") or {}
+    return str(prompts.get("system") or "")
 
 
 def _measured(summary: Mapping[str, Any]) -> Iterator[str]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
 from workbench.cli.frame import Json, app, exit_code, show, stdout_kept_clean
-from workbench.export import export_merged
+from workbench.export import Dtype, export_merged
 
 
 @app.command(epilog="Example: workbench export runs/truthrl --merged runs/truthrl-merged")
@@ -22,7 +23,7 @@ def export(
         str | None, typer.Option(help="The model under the adapter; by default the one that the adapter names.")
     ] = None,
     dtype: Annotated[
-        Literal["base", "float32", "bfloat16", "float16"],
+        Dtype,
         typer.Option(help="What the weights are stored in; base: as the base's are. Merging is in float32, on the CPU."),
     ] = "base",
     as_json: Json = False,
@@ -37,4 +38,5 @@ def export(
 def _print(result: Mapping[str, Any]) -> None:
     size = f"{result['parameters']:,} parameters as {result['dtype']}, {result['bytes'] / 1e6:,.1f} MB"
     print(f"{result['out']}: {size}, on {result['base']}")
-    print(f"serve it:  vllm serve {result['out']}     or ask it:  workbench evaluate {result['out']}")
+    print(f"serve it: vllm serve {shlex.quote(result['out'])}")
+    print("its README.md says what it was trained by, and what it was told before each question")

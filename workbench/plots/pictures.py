@@ -2,7 +2,7 @@
 
     python -m workbench.plots.pictures notebooks/*.ipynb
 
-A Chromium on the path draws them with the script that plotly brings: nothing is fetched. Notebooks keep their own outputs, so
+A Chromium on the path draws them with the script that plotly brings. Notebooks keep their own outputs, so
 that drawing anew changes a picture only where its plot has changed.
 """
 
@@ -52,10 +52,11 @@ def add_pictures(files: Sequence[Path]) -> int:
 def draw(figures: Iterable[Any]) -> list[str]:
     """Each figure, as plotly's JSON, as a PNG in base64."""
     try:
+        from PIL import Image  # noqa: F401 - for `_small`, before any plot is drawn
         from playwright.sync_api import sync_playwright
         from plotly.offline import get_plotlyjs
     except ImportError as error:
-        raise WorkbenchError(f"pictures of plots need playwright: pip install -e '.[dev]' ({error})") from error
+        raise WorkbenchError(f"pictures of plots need playwright and Pillow: pip install -e '.[dev]' ({error})") from error
     found = next(filter(None, map(shutil.which, BROWSERS)), None)
     if found is None:
         raise WorkbenchError("pictures of plots need a Chromium on the path (Debian: apt install chromium)")

@@ -168,6 +168,5 @@ def _named(entry: Entry, root: Path, open_bench: Open, quick: bool) -> Run:
 def shortened(entry: Entry) -> Entry:
     """The same run with few steps, after whatever its settings say of them."""
     chosen = trained(entry.method)
-    trainer = chosen.trainer(chosen.configure(entry.bench, entry.settings))
-    last = (f"{entry.method}.{trainer}.steps={QUICK_STEPS}", f"{entry.method}.eval_samples=0")
-    return replace(entry, steps=None, settings=(*entry.settings, *last))
+    last = chosen.lasting(chosen.configure(entry.bench, entry.settings), QUICK_STEPS)
+    return replace(entry, steps=None, settings=(*entry.settings, *last, f"{entry.method}.eval_samples=0"))

@@ -178,8 +178,9 @@ PARTS = {
     ),
     "unfinished": ("never written", "sentences that a plan without an answer is taken to lack: each counts as a false one"),
 }
-# *(ours)*, for 1M parameters on two CPU cores. The rates, batches and β come from a few tries with one seed on the validation
-# split: see `benchmarks/README.md`. Most samples are not factual, and all share the form: unlearnt at full weight, it is lost.
+# *(ours)*, for 1M parameters on two CPU cores. The rates, batches and β of the reward model, of PPO and of the baselines come
+# from a few tries with one seed on the validation split, see `benchmarks/README.md`; GRPO's were not tried. Most samples are
+# not factual, and all share the form: unlearnt at full weight, it is lost.
 ADAPTER: dict[str, Any] = {"lora_r": 16, "lora_alpha": 32}
 LONGEST = 96  # *(ours)* tokens: planned answers have up to 75, plain ones fewer than 64
 SHORT = {**ADAPTER, "steps": 25, "max_new_tokens": LONGEST, "micro_batch": None, "save_every": 5}

@@ -141,7 +141,7 @@ def stages_for(config: Any, bench: Bench, method: Method, aggregate: Aggregate, 
     check_numbers(config.cold, {"cold_samples": 0, "cold_questions": 1})
     check_numbers(
         config.drawn, {"questions": 1, "samples": 1, "max_new_tokens": 1, "references": 1}, positive=("temperature", "unlearn"),
-        shares=("held_out", "max_failed"),
+        shares=("held_out", "max_failed", "unlearn"),
     )  # fmt: skip
     if config.drawn.held_out == 1:
         raise WorkbenchError("held_out is 1: no question is left to learn from; give a smaller share")
@@ -156,7 +156,7 @@ def stages_for(config: Any, bench: Bench, method: Method, aggregate: Aggregate, 
     course.judging()  # a judge that cannot tell facts is named now
     cold = [_cold_start(course)] if config.cold.cold_samples else []
     if not config.by_rl:
-        return [*cold, sft_stage(config.tuned, lambda job: _baseline(course, job), name=config.trainer)]
+        return [*cold, sft_stage(config.tuned, lambda job: _tuned_rows(course, job), name=config.trainer)]
     model = Stage(
         "reward_model", lambda job: _reward_model(course, job), plain=True, check=lambda policy: _fits(course, policy)
     )
@@ -184,10 +184,10 @@ def _cold_start(course: Course) -> Stage:
     return sft_stage(config.sft, rows, merged=True, name="cold_start", rests_on=rests_on)
 
 
-def _baseline(course: Course, job: Job) -> tuple[list[Example], Card]:
+def _tuned_rows(course: Course, job: Job) -> tuple[list[Example], Card]:
     """The rows of filtered MLE or of unlikelihood."""
     judged = course.judged(job)
-    return mle_filter(judged) if course.config.trainer == "mle_filter" else unlikely(judged, course.config.drawn.unlearn)
+    return mle_filter(judged) if course.config.trainer == "mle_filter" else unlikely(judged, weight=course.config.drawn.unlearn)
 
 
 def written(config: Any, method: Method) -> int:

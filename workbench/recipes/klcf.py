@@ -12,7 +12,8 @@ Our deviations: in scoring, where there is no truthfulness model, the "fact" ver
 the general reward is off by default, since no preference model is part of this package, and training cannot pay it; formulas
 that the text does not state are defined in `workbench.reward.klcf`. The judge at hand extracts claims and reads checklists, in
 the place of two fine-tuned models; one fact in other words is found by the same reading of checklists. Adapters are trained
-instead of all parameters, and the truthfulness model has a scalar head instead of the probability of a word.
+instead of all parameters, and the truthfulness model has a scalar head instead of the probability of a word. That the base's
+own confidence may be paid in its place (`rewarded=confidence`) is ours.
 """
 
 from __future__ import annotations

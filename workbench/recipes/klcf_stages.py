@@ -85,11 +85,11 @@ class Course:
         free, the rows have its verdicts on facts, too."""
         config, checks = self.paid, self.bench.checks
         if self.models:
-            checks = replace(checks, verify={**checks.verify, "truth": self.truth(job.stages[TRUTH_MODEL])})
+            checks = replace(checks, verify={**checks.verify, "truth": self.truth_check(job.stages[TRUTH_MODEL])})
         shown = replace(self.method, checks=lambda config: (*self.method.checks(config), *self.free))
         return shown.grader(config, checks)
 
-    def truth(self, stage: Path) -> Verify:
+    def truth_check(self, stage: Path) -> Verify:
         """The check that a truthfulness model, or the base's confidence, has become."""
         if self.config.rewarded == "model":
             return truth(load_reward_model(stage / MODEL))

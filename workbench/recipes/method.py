@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
+from functools import reduce
 from typing import Any, Literal
 
 from workbench.bench import Bench
@@ -58,6 +59,13 @@ class Method:
     trainer: Callable[[Any], str] = lambda config: "grpo"
     start: Callable[[Any], str | None] = lambda config: None
     outside: Callable[[Any, Bench], Mapping[str, str | None]] = lambda config, bench: {}
+
+    def lasting(self, config: Any, steps: int) -> list[str]:
+        """The settings by which the last stage of such a config takes so many steps, in the place of passes over its rows."""
+        path = self.trainer(config)  # of a part, or of a part's part
+        part = reduce(getattr, path.split("."), config)
+        unset = [f"{self.name}.{path}.epochs=none"] if isinstance(getattr(part, "epochs", None), float) else []
+        return [f"{self.name}.{path}.steps={steps}", *unset]
 
     def configure(self, scale: str | None = None, settings: Sequence[str] = ()) -> Any:
         """The config at a bench's scale, or the paper's, with `settings` ("name.field=value") applied.

@@ -17,7 +17,7 @@ from workbench.metrics.outcomes import outcome_failed
 from workbench.metrics.rows import Row as Reduced
 from workbench.train.picking import Picked, check_most, counted, distinct, drawn, example_of, ids, made, text_of, unlearnable
 from workbench.train.rows import Card, Example, Pair
-from workbench.types import REFUTED, Feedback, Question
+from workbench.types import REFUTED, Feedback, Question, WorkbenchError
 
 ABSTENTION = "I don't know"
 SAID = ("answer", "body")  # the sections whose claims a response makes to its reader
@@ -185,8 +185,12 @@ def mle_filter(feedbacks: Sequence[Feedback], sections: Sequence[str] = SAID) ->
     return _by_factuality("mle_filter", feedbacks, sections)
 
 
-def unlikely(feedbacks: Sequence[Feedback], weight: float = 1.0, sections: Sequence[str] = SAID) -> tuple[list[Example], Card]:
+def unlikely(
+    feedbacks: Sequence[Feedback], sections: Sequence[str] = SAID, *, weight: float = 1.0
+) -> tuple[list[Example], Card]:
     """FoRAG's unlikelihood (section 6.3): factual responses with weight 1, those with a wrong sentence with −`weight`."""
+    if not 0 < weight <= 1:
+        raise WorkbenchError(f"weight is {weight}: what is unlearnt weighs more than 0, and at most as much as what is learnt")
     return _by_factuality("unlikely", feedbacks, sections, weight)
 
 

@@ -1,4 +1,4 @@
-"""Supervised fine-tuning on TRL's trainer with a LoRA adapter; a row of weight −1 is unlearnt by unlikelihood training.
+"""Supervised fine-tuning on TRL's trainer with a LoRA adapter; a row of a weight below 0 is unlearnt by unlikelihood training.
 
 The loss is a mean over a step's tokens of answers, however a step is split. A killed training goes on from its last complete
 checkpoint and ends with the weights of an uninterrupted one.

@@ -24,9 +24,10 @@ from workbench.train.scorer import Judged, Scorer, Segment
 from workbench.train.segments import calibration
 from workbench.types import Checked, Claim, Claims, Failure, Question, Response, Verdict, Verify, WorkbenchError
 
-BATCH = 32  # claims whose probability the base tells at once
+BATCH = 16  # claims whose probability the base tells at once: rows × tokens × vocabulary
 CONFIDENCE = "confidence.json"  # in the stage of a truthfulness model: how the base's confidence was calibrated
 LEAST, LARGEST = 1e-30, 30.0  # a confidence above 0, and how sure a logit may be
+LONGEST = 2048  # tokens of a question and a claim that the base is asked about
 
 Valued = Callable[[Sequence[Judged]], Sequence[float | None]]  # claims -> p of each; None is one that is too long
 
@@ -126,7 +127,7 @@ def confidences(policy: Policy, rows: Sequence[Judged]) -> list[float]:
 @dataclass(frozen=True)
 class Confidence:
     """p = σ(slope · x + offset), where x is the mean log-probability that the base gives to the tokens of a claim as the answer
-    to its question (Platt's scaling of it)."""
+    to its question (Platt's scaling of it), and slope is above 0: what is more probable is held to be truer."""
 
     policy: Policy
     slope: float
@@ -135,17 +136,17 @@ class Confidence:
     @property
     def longest(self) -> int:
         """How many tokens of question and claim the base reads."""
-        return int(getattr(self.policy.model.config, "max_position_embeddings", 0)) or 2048
+        return min(int(getattr(self.policy.model.config, "max_position_embeddings", LONGEST)), LONGEST)
 
     def score(self, rows: Sequence[Judged]) -> list[float | None]:
-        pairs = [laid_out(self.policy.tokenizer, row.question, row.text) for row in rows]
-        short = [number for number, (prompt, said) in enumerate(pairs) if len(prompt) + len(said) <= self.longest]
-        values: list[float | None] = [None] * len(rows)
-        for number, value in zip(short, confidences(self.policy, [rows[number] for number in short]), strict=True):
-            values[number] = self._p(value)
-        return values
+        """p of each claim; None for one that is too long, or that the base finds no finite probability for."""
+        short = _read(self.policy, rows, self.longest)
+        found = dict(zip(short, confidences(self.policy, [rows[number] for number in short]), strict=True))
+        return [self._p(found[number]) if number in found else None for number in range(len(rows))]
 
-    def _p(self, confidence: float) -> float:
+    def _p(self, confidence: float) -> float | None:
+        if not math.isfinite(confidence):
+            return None
         return 1 / (1 + math.exp(-max(-LARGEST, min(LARGEST, self.slope * _log(confidence) + self.offset))))
 
     def save(self, out: Path) -> None:
@@ -153,9 +154,31 @@ class Confidence:
 
 
 def calibrated(policy: Policy, learnt: Sequence[Judged]) -> Confidence:
-    """The base's confidence, fitted to claims that are labelled."""
-    found = zip(confidences(policy, learnt), learnt, strict=True)
-    return Confidence(policy, *platt([(_log(value), row.segments[0].target) for value, row in found]))
+    """The base's confidence, fitted to claims that are labelled; those that are too long are left out.
+
+    Raises:
+        WorkbenchError: not both true and false ones, or the base finds the false ones more probable: then there is no
+            confidence in what is true that could be paid.
+    """
+    fitted = Confidence(policy, 0.0, 0.0)
+    rows = [learnt[number] for number in _read(policy, learnt, fitted.longest)]
+    found = [(value, row.segments[0].target) for value, row in zip(confidences(policy, rows), rows, strict=True)]
+    points = [(_log(value), target) for value, target in found if math.isfinite(value)]
+    if len({target for _, target in points}) < 2:
+        raise WorkbenchError("the claims to calibrate on are not both true and false ones: prepare more questions or samples")
+    slope, offset = platt(points)
+    if not (slope > 0 and math.isfinite(offset)):
+        raise WorkbenchError(
+            "the base finds false claims as probable as true ones, or more so: its confidence tells nothing that could be "
+            "paid; set klcf.rewarded to model or judge"
+        )
+    return Confidence(policy, slope, offset)
+
+
+def _read(policy: Policy, rows: Sequence[Judged], longest: int) -> list[int]:
+    """The numbers of the rows that have at most so many tokens, with their questions; the longest first."""
+    lengths = [sum(map(len, laid_out(policy.tokenizer, row.question, row.text))) for row in rows]
+    return sorted((number for number, length in enumerate(lengths) if length <= longest), key=lambda number: -lengths[number])
 
 
 def load_confidence(folder: Path, policy: Policy) -> Confidence:
@@ -166,7 +189,7 @@ def load_confidence(folder: Path, policy: Policy) -> Confidence:
     """
     stored = read_json(folder / CONFIDENCE) or {}
     slope, offset = stored.get("slope"), stored.get("offset")
-    if not (isinstance(slope, float) and isinstance(offset, float) and math.isfinite(slope) and math.isfinite(offset)):
+    if not (isinstance(slope, float) and isinstance(offset, float) and 0 < slope < math.inf and math.isfinite(offset)):
         raise WorkbenchError(f"'{folder / CONFIDENCE}' is missing or damaged: remove the stage's folder, and it is made anew")
     if stored.get("policy_hash") != policy_hash(policy.name):
         raise WorkbenchError(f"'{folder / CONFIDENCE}' was fitted to another model than '{policy.name}': name that one")
@@ -240,4 +263,4 @@ def by_claim(score: Valued, longest: int, by: str, specials: Sequence[str] = ())
 def _failure(claim: Claim, longest: int) -> Failure:
     if not claim.text.strip():
         return Failure("verify", "unparsed", "the claim is empty", claim.text)
-    return Failure("verify", "too_long", f"question and claim have more tokens than the truthfulness model reads, {longest}")
+    return Failure("verify", "too_long", f"question and claim have more than {longest} tokens, the most that is read")
