@@ -27,7 +27,7 @@ def run(tmp_path: Path) -> Path:
     config = LoraConfig(r=4, lora_alpha=8, target_modules="all-linear", task_type="CAUSAL_LM", init_lora_weights=False)
     get_peft_model(AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32), config).save_pretrained(out / "policy")
     AutoTokenizer.from_pretrained(base).save_pretrained(out / "policy")
-    config = {"prompts": {"system": "Be brief.\\nBe right."}}
+    config = {"prompts": {"system": "Be brief.\nBe right."}}
     about = {"method": "truthrl", "bench": "small", "seed": 3, "versions": {"trl": "1.0"}, "config": config}
     (out / "config.json").write_text(json.dumps(about))
     greedy = {"n": 9, "accuracy": {"value": 0.5, "low": 0.25, "high": 0.75}, "abstention": {"value": None}}
