@@ -29,8 +29,8 @@ ARMS = {  # of a method: question set, and (metric, tier, heading) of the arms' 
     )),
     "forag": ("test", (
         ("fact_per_query", "", "answers wholly factual"), ("fact_per_sentence", "", "sentences factual"),
-        ("coherent", "", "coherent"), ("form", "", "form"), ("citation_recall", "", "citation recall"),
-        ("citation_precision", "", "citation precision"), ("length", "", "words"),
+        ("coherent", "", "coherent"), ("facets", "", "facets"), ("claims", "", "claims"), ("repetition", "", "repeated"),
+        ("citation_recall", "", "citation recall"), ("citation_precision", "", "citation precision"), ("length", "", "words"),
     )),
 }  # fmt: skip
 
