@@ -15,7 +15,7 @@ import argparse
 import time
 from collections.abc import Callable, Sequence
 from datetime import date
-from itertools import islice
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -86,18 +86,25 @@ def seconds(score: Callable[[], list[float]]) -> tuple[float, list[float]]:
     return time.perf_counter() - began, values
 
 
-def cell(scorer: Scorer, answers: Answers, evaluation: Evaluation, rounds: int) -> dict[str, Any]:
-    """Both ways in turns, after one turn that does not count."""
-    reads = reads_of(scorer, answers, evaluation)
-    took: list[tuple[float, float]] = []
+def level_cells(scorer: Scorer, answers: Answers, rounds: int) -> dict[str, dict[str, Any]]:
+    """By evaluation: both ways, and the evaluations, in turns, after one turn that does not count."""
+    reads = {evaluation: reads_of(scorer, answers, evaluation) for evaluation in EVALUATIONS}
+    took: dict[str, list[tuple[float, float]]] = {evaluation: [] for evaluation in EVALUATIONS}
     for _ in range(rounds + 1):
-        (one, first), (many, second) = seconds(lambda: together(scorer, reads)), seconds(lambda: each(scorer, reads))
-        assert max(abs(a - b) for a, b in zip(first, second, strict=True)) < APART
-        took.append((one, many))
-    one_s, each_s = (median(times) for times in zip(*islice(took, 1, None), strict=True))
-    ratio = median(many / one for one, many in took[1:])
+        for evaluation, own in reads.items():
+            (one, first), (many, second) = seconds(partial(together, scorer, own)), seconds(partial(each, scorer, own))
+            assert max(abs(a - b) for a, b in zip(first, second, strict=True)) < APART
+            took[evaluation].append((one, many))
+    counted = {evaluation: times[1:] for evaluation, times in took.items()}
+    return {evaluation: _cell(reads[evaluation], times, counted["holistic"]) for evaluation, times in counted.items()}
+
+
+def _cell(reads: Sequence[Read], times: Sequence[tuple[float, float]], whole: Sequence[tuple[float, float]]) -> dict[str, Any]:
+    one_s, each_s = (median(part) for part in zip(*times, strict=True))
+    over = median(one / other for (one, _), (other, _) in zip(times, whole, strict=True))
     return {"answers": len(reads), "segments": sum(len(read.places) for read in reads), "one_pass_s": round(one_s, 4),
-            "a_pass_each_s": round(each_s, 4), "ratio": round(ratio, 3)}  # fmt: skip
+            "a_pass_each_s": round(each_s, 4), "ratio": round(median(many / one for one, many in times), 3),
+            "over_holistic": round(over, 3)}  # fmt: skip
 
 
 def measure(place: Bench, count: int, samples: int, rounds: int) -> dict[str, Any]:
@@ -105,11 +112,8 @@ def measure(place: Bench, count: int, samples: int, rounds: int) -> dict[str, An
     answers = answered(place, count, samples)
     cells: dict[str, Any] = {}
     for level in LEVELS:
-        scorer = scorer_of(place.path(place.policy), level)
-        measured = {evaluation: cell(scorer, answers, evaluation, rounds) for evaluation in EVALUATIONS}
-        whole = measured["holistic"]["one_pass_s"]
-        for evaluation, found in measured.items():
-            cells[f"{evaluation}, {level}"] = {**found, "over_holistic": round(found["one_pass_s"] / whole, 3)}
+        found = level_cells(scorer_of(place.path(place.policy), level), answers, rounds)
+        cells |= {f"{evaluation}, {level}": cell for evaluation, cell in found.items()}
     return cells
 
 
