@@ -86,10 +86,10 @@ def seconds(score: Callable[[], list[float]]) -> tuple[float, list[float]]:
     return time.perf_counter() - began, values
 
 
-def level_cells(scorer: Scorer, answers: Answers, rounds: int) -> dict[str, dict[str, Any]]:
+def level_cells(scorer: Scorer, answers: Answers, rounds: int) -> dict[Evaluation, dict[str, Any]]:
     """By evaluation: both ways, and the evaluations, in turns, after one turn that does not count."""
     reads = {evaluation: reads_of(scorer, answers, evaluation) for evaluation in EVALUATIONS}
-    took: dict[str, list[tuple[float, float]]] = {evaluation: [] for evaluation in EVALUATIONS}
+    took: dict[Evaluation, list[tuple[float, float]]] = {evaluation: [] for evaluation in EVALUATIONS}
     for _ in range(rounds + 1):
         for evaluation, own in reads.items():
             (one, first), (many, second) = seconds(partial(together, scorer, own)), seconds(partial(each, scorer, own))

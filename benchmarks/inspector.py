@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -25,6 +24,7 @@ from typing import Any
 from workbench.examples import worked_example
 from workbench.inspector.opened import pay
 from workbench.jsonl import encode, write_json
+from workbench.plots.pictures import CHROMIUM
 from workbench.recipes import method_configs
 from workbench.runs.folder import versions
 from workbench.runs.rows import index_path
@@ -136,11 +136,11 @@ def main() -> None:
             "read by its index": round(opened(path), 2),
             "megabytes of the index": round(index_path(path).stat().st_size / 1e6),
         }
-        if chromium := shutil.which("chromium") or shutil.which("google-chrome"):
+        if CHROMIUM:
             from playwright.sync_api import sync_playwright
 
             with sync_playwright() as play:
-                browser = play.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+                browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
                 for address in served(Path(folder)):
                     times |= interactions(browser.new_page(viewport={"width": 1280, "height": 900}), address)
     print("\n".join(f"{name:42} {value}" for name, value in times.items()))

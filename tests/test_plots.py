@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import io
 import json
-import shutil
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -24,11 +23,10 @@ from workbench.plots import (
     training_dynamics,
     write_pages,
 )
-from workbench.plots.pictures import add_pictures
+from workbench.plots.pictures import CHROMIUM, add_pictures
 from workbench.types import WorkbenchError
 
 BOUNDARY = ("boundary_map", "majority_at_k", "label_agreement", "risk_coverage")
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 
 def cell(accuracy: float, abstention: float) -> dict:

@@ -157,4 +157,7 @@ def test_a_bases_confidence_is_calibrated_kept_and_asked_of_every_claim(tmp_path
             load_confidence(tmp_path, policy)
     with torch.no_grad():
         policy.model.lm_head.weight.fill_(float("nan"))
-    assert fitted.score(rows) == [None] * 3  # a failure, and not certainty
+    [checked] = own_truth(fitted)([(Response("r", ASKED, "x"), Claims(claims=claims.claims[:1]))])
+    feedback = replace(row([("correct", 5)]), verdicts=checked.verdicts)
+    paid = rescore(feedback, {"klcf": reward(KLCF(w_check=0.0, form=False, l_max=None))}).rewards["klcf"]
+    assert paid.value is None  # a failure, and neither certainty nor 0

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from workbench.bench import bench
 from workbench.disk import check_space
@@ -18,7 +18,7 @@ from workbench.runs.folder import read_json
 from workbench.types import WorkbenchError
 
 Dtype = Literal["base", "float32", "bfloat16", "float16"]
-FLOATS = ("float32", "bfloat16", "float16")
+FLOATS = get_args(Dtype)[1:]
 TOLD = (  # of an evaluation, what the card shows
     "accuracy", "abstention", "hallucination", "truthfulness", "factscore", "factscore_on_subject", "responded",
     "fact_per_query", "coherent", "recall@32", "f1@32",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -19,13 +18,13 @@ import pytest
 from tests.test_inspector import record, record_scored, rollout
 from tests.test_inspector_runs import record_logged
 from workbench.knowledge import build_index
+from workbench.plots.pictures import CHROMIUM
 from workbench.store import append_feedback
 from workbench.types import Claim, Event, Failure, Feedback, Passage, Question, Response, Reward, Verdict
 
 pytest.importorskip("gradio", reason="the apps extra is not installed")
 pytest.importorskip("playwright.sync_api", reason="the dev extra is not installed")
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 BROWSER = [  # the marks of a module of such tests
     pytest.mark.slow,
     pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path (Debian: apt install chromium)"),

@@ -2,8 +2,8 @@
 
     python -m workbench.plots.pictures notebooks/*.ipynb
 
-A Chromium on the path draws them with the script that plotly brings. Notebooks keep their own outputs, so
-that drawing anew changes a picture only where its plot has changed.
+A Chromium on the path draws them with the script that plotly brings. What is not executed anew keeps its outputs, and its
+pictures change only where its plots have.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from workbench.jsonl import replace_rows
 from workbench.types import WorkbenchError
 
 PLOT, PNG = "application/vnd.plotly.v1+json", "image/png"
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 WIDTH, HEIGHT = 960, 430  # pixels of a plot that does not say
 COLOURS = 128  # of a picture: plots are flat, and a palette takes a quarter of the bytes
 DRAW = """
@@ -57,11 +57,10 @@ def draw(figures: Iterable[Any]) -> list[str]:
         from plotly.offline import get_plotlyjs
     except ImportError as error:
         raise WorkbenchError(f"pictures of plots need playwright and Pillow: pip install -e '.[dev]' ({error})") from error
-    found = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if found is None:
+    if CHROMIUM is None:
         raise WorkbenchError("pictures of plots need a Chromium on the path (Debian: apt install chromium)")
     with sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         page = browser.new_page()
         page.add_script_tag(content=get_plotlyjs())
         drawn = [_small(page.evaluate(DRAW, [figure, *_size(figure)])) for figure in figures]

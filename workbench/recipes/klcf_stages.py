@@ -101,7 +101,7 @@ class Course:
 
     @property
     def models(self) -> bool:
-        """Whether a truthfulness model is paid by, or the base's confidence."""
+        """Whether a truthfulness model pays, or the base's confidence."""
         return bool(self.config.w_truth) and self.config.rewarded != "judge"
 
     @property

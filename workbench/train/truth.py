@@ -77,7 +77,7 @@ def measured(score: Valued, learnt: Sequence[Judged], held: Sequence[Judged]) ->
     numbers; `strangers` are those whose title names somebody, and nobody whom one that it has learnt names."""
     rows = balanced(held)
     known = {name for row in learnt for name in _named(row)}
-    scored = [(row, value) for row, value in zip(rows, score(rows), strict=True) if value is not None]
+    scored = [(row, value) for row, value in zip(rows, score(rows), strict=True) if value is not None and math.isfinite(value)]
     found = [(value, row.segments[0].target) for row, value in scored]
     strangers = sum(bool(names := _named(row)) and known.isdisjoint(names) for row, _ in scored)
     counts = {"claims": len(found), "strangers": strangers, "too_long": len(rows) - len(scored)}
@@ -133,24 +133,19 @@ class Confidence:
     slope: float
     offset: float
 
-    @property
-    def longest(self) -> int:
-        """How many tokens of question and claim the base reads."""
-        return min(int(getattr(self.policy.model.config, "max_position_embeddings", LONGEST)), LONGEST)
-
     def score(self, rows: Sequence[Judged]) -> list[float | None]:
-        """p of each claim; None for one that is too long, or that the base finds no finite probability for."""
-        short = _read(self.policy, rows, self.longest)
+        """p of each claim, NaN where the base gives none, which grading makes a failure of; None for what is too long."""
+        short = _short(self.policy, rows)
         found = dict(zip(short, confidences(self.policy, [rows[number] for number in short]), strict=True))
         return [self._p(found[number]) if number in found else None for number in range(len(rows))]
 
-    def _p(self, confidence: float) -> float | None:
+    def _p(self, confidence: float) -> float:
         if not math.isfinite(confidence):
-            return None
+            return math.nan
         return 1 / (1 + math.exp(-max(-LARGEST, min(LARGEST, self.slope * _log(confidence) + self.offset))))
 
     def save(self, out: Path) -> None:
-        write_json(out / CONFIDENCE, {"slope": self.slope, "offset": self.offset, "policy_hash": policy_hash(self.policy.name)})
+        write_json(out / CONFIDENCE, {"slope": self.slope, "offset": self.offset, "base": _which(self.policy)})
 
 
 def calibrated(policy: Policy, learnt: Sequence[Judged]) -> Confidence:
@@ -160,8 +155,7 @@ def calibrated(policy: Policy, learnt: Sequence[Judged]) -> Confidence:
         WorkbenchError: not both true and false ones, or the base finds the false ones more probable: then there is no
             confidence in what is true that could be paid.
     """
-    fitted = Confidence(policy, 0.0, 0.0)
-    rows = [learnt[number] for number in _read(policy, learnt, fitted.longest)]
+    rows = [learnt[number] for number in _short(policy, learnt)]
     found = [(value, row.segments[0].target) for value, row in zip(confidences(policy, rows), rows, strict=True)]
     points = [(_log(value), target) for value, target in found if math.isfinite(value)]
     if len({target for _, target in points}) < 2:
@@ -175,8 +169,19 @@ def calibrated(policy: Policy, learnt: Sequence[Judged]) -> Confidence:
     return Confidence(policy, slope, offset)
 
 
-def _read(policy: Policy, rows: Sequence[Judged], longest: int) -> list[int]:
-    """The numbers of the rows that have at most so many tokens, with their questions; the longest first."""
+def _longest(policy: Policy) -> int:
+    """How many tokens of question and claim a base is asked about."""
+    return min(int(getattr(policy.model.config, "max_position_embeddings", LONGEST)), LONGEST)
+
+
+def _which(policy: Policy) -> str:
+    """A digest of a base's weights; of a public model its name."""
+    return policy_hash(policy.name) or policy.name
+
+
+def _short(policy: Policy, rows: Sequence[Judged]) -> list[int]:
+    """The numbers of the rows that are not too long, with their questions; the longest first."""
+    longest = _longest(policy)
     lengths = [sum(map(len, laid_out(policy.tokenizer, row.question, row.text))) for row in rows]
     return sorted((number for number, length in enumerate(lengths) if length <= longest), key=lambda number: -lengths[number])
 
@@ -191,7 +196,7 @@ def load_confidence(folder: Path, policy: Policy) -> Confidence:
     slope, offset = stored.get("slope"), stored.get("offset")
     if not (isinstance(slope, float) and isinstance(offset, float) and 0 < slope < math.inf and math.isfinite(offset)):
         raise WorkbenchError(f"'{folder / CONFIDENCE}' is missing or damaged: remove the stage's folder, and it is made anew")
-    if stored.get("policy_hash") != policy_hash(policy.name):
+    if stored.get("base") != _which(policy):
         raise WorkbenchError(f"'{folder / CONFIDENCE}' was fitted to another model than '{policy.name}': name that one")
     return Confidence(policy, slope, offset)
 
@@ -232,7 +237,7 @@ def truth(scorer: Scorer, by: str = "truthfulness model") -> Verify:
 
 def own_truth(confidence: Confidence, by: str = "the base's confidence") -> Verify:
     """Aspect "truth" by the base's calibrated confidence."""
-    return by_claim(confidence.score, confidence.longest, by, tuple(confidence.policy.tokenizer.all_special_tokens))
+    return by_claim(confidence.score, _longest(confidence.policy), by, tuple(confidence.policy.tokenizer.all_special_tokens))
 
 
 def by_claim(score: Valued, longest: int, by: str, specials: Sequence[str] = ()) -> Verify:
