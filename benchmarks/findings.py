@@ -36,7 +36,7 @@ from workbench.queue import ROOT, Run, queue_runs, train_queue
 from workbench.reproduce import METRICS, START, Answered, Finding, answered, check, compared, load_findings, measured
 from workbench.runs.checkpoints import metrics_rows
 from workbench.runs.folder import policy_hash, versions
-from workbench.store import Store, iter_feedback
+from workbench.store import ROLLOUTS, Store, iter_feedback
 from workbench.threads import use_threads
 from workbench.train.segments import HELD_OUT
 
@@ -123,7 +123,8 @@ def curves(runs: Sequence[Run]) -> dict[str, dict[str, list[float | None]]]:
 
 
 def _curve(folders: Sequence[Path]) -> dict[str, list[float | None]]:
-    tables = [(metrics_rows(folder), CURVES) for folder in folders] + [(hacks(folder), tuple(SHARES)) for folder in folders]
+    paid = [folder for folder in folders if (folder / ROLLOUTS).exists()]  # what learns from rows has no rollouts in training
+    tables = [(metrics_rows(folder), CURVES) for folder in folders] + [(hacks(folder), tuple(SHARES)) for folder in paid]
     found: dict[str, dict[int, list[float]]] = {name: {} for name in (*CURVES, *SHARES)}
     for rows, names in tables:
         for row, name in product(rows, names):
