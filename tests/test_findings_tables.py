@@ -86,5 +86,5 @@ def test_curves_are_means_over_seeds_at_each_step(monkeypatch: pytest.MonkeyPatc
     assert findings._curve([tmp_path / "a", tmp_path / "b"]) == {"step": [1, 2], "reward": [1.5, 4.0]}
     (tmp_path / "tuned").mkdir()  # on rows, without a rollout
     (tmp_path / "tuned" / "metrics.jsonl").write_text('{"step": 1, "loss": 0.5}\n')
-    assert findings._curve([tmp_path / "tuned"]) == {"step": []}
+    assert findings._curve([tmp_path / "tuned"]) == {"step": [1]}
     sys.modules.pop("findings", None)
