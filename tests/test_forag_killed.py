@@ -52,7 +52,7 @@ def test_what_was_written_before_a_kill_is_not_judged_again(tmp_path: Path) -> N
     """Seventy questions are two chunks, of the samples that are judged and of the reference's; each is killed in its second."""
     settings = {name: value for name, value in SETTINGS.items() if not name.startswith(("cold.", "sft."))}
     settings |= {"cold.cold_samples": 0, "drawn.questions": 70, "drawn.samples": 1}
-    settings |= {"drawn.references": 1, "ppo.prompts_per_step": 35}
+    settings |= {"drawn.references": 1} | {f"ppo.{name}": 35 for name in ("prompts_per_step", "minibatch", "micro_batch")}
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     assert run(settings, whole, "workbench.cli")[0] == 0
     told = []

@@ -44,7 +44,7 @@ const visible = (text) => text.replace(/\n/g, "↵").replace(/\t/g, "⇥").repla
 function chip(label, title = meaningOf(label)) {
   const [glyph, words] = entryOf(label);
   const kind = GOOD.has(label) ? "good" : BAD.has(label) ? "bad" : label === "failed" ? "failed" : "plain";
-  return h("span", {class: `tv-chip tv-${kind}`, title}, h("span", {class: "tv-glyph", "aria-hidden": "true"}, glyph), words);
+  return h("span", {class: `tv-chip tv-${kind}`, title}, h("span", {class: "tv-glyph", "aria-hidden": "true"}, glyph), " ", words);
 }
 
 // The numbers that a channel shows, one for each token; null where it has none.
