@@ -110,6 +110,29 @@ def test_the_bases_own_confidence_is_paid_where_that_is_asked_for(tmp_path: Path
 
 
 @pytest.mark.slow
+def test_good_form_is_paid_by_a_model_of_the_bases_own_answers(tmp_path: Path) -> None:
+    place, prepared = few(80), tmp_path / "prepared"
+    settings = [f"klcf.prepare.{name}={value}" for name, value in PREPARE.items()]
+    prepare_klcf(prepared, place, seed=2, threads=1, overrides=settings)
+    config = scaled(
+        config_of(["klcf.w_general=2", "klcf.w_truth=0"]), prepare={"folder": str(prepared)},
+        general_model={"epochs": None, "steps": 2, "batch": 4, "lora_r": 4},
+    )  # fmt: skip
+    summary = run_experiment(KLCF, config, place, tmp_path / "run", seed=1, threads=1)
+    rows, stage = list(iter_feedback(tmp_path / "run")), tmp_path / "run" / "stages" / "general"
+    assert summary["status"] == "done" and rows and weights_moved(tmp_path / "run")
+    held = json.loads((stage / "held_out.json").read_text())
+    assert held["strangers"] == held["rows"] == held["segments"] > 0  # of people whom it has not learnt from
+    for row in rows:
+        paid, [told] = row.rewards["klcf"], [one for one in row.verdicts if one.aspect == "general"]
+        assert told.p == paid.parts["general"] and told.by == "the base's own answers, whole or spoilt"
+        assert paid.value == pytest.approx((paid.parts["check"] + 2 * paid.parts["general"]) / 3 + paid.parts["length"])
+    shutil.rmtree(prepared / "samples")
+    with pytest.raises(WorkbenchError, match=r"name one by klcf\.general"):
+        run_experiment(KLCF, config, place, tmp_path / "other", seed=1, threads=1)
+
+
+@pytest.mark.slow
 def test_dpo_prefers_the_best_of_some_answers_from_a_folder_that_was_prepared(tmp_path: Path) -> None:
     place, prepared = few(80), tmp_path / "prepared"
     settings = [f"klcf.prepare.{name}={value}" for name, value in PREPARE.items()]
@@ -132,6 +155,9 @@ def test_the_stages_are_those_that_the_settings_need() -> None:
     assert stage_names("klcf.w_truth=0") == stage_names("klcf.w_check=0", "klcf.rewarded=judge") == ["prepare", "grpo"]
     assert stage_names("klcf.rewarded=confidence") == ["prepare", "truth", "grpo"]
     assert stage_names("klcf.trainer=dpo") == ["prepare", "truth", "dpo"]
+    assert stage_names("klcf.w_general=1", "klcf.w_truth=0") == ["prepare", "general", "grpo"]
+    shared = stages_of(KLCF, configured(KLCF, few()), few(), 1)
+    assert [stage.rests_on is not None for stage in shared] == [True, True, False]
 
 
 def test_a_run_starts_from_the_base_or_from_what_is_asked_for() -> None:
@@ -235,7 +261,10 @@ def test_a_run_that_has_copied_its_preparation_goes_on_without_it(tmp_path: Path
     ("settings", "message"),
     [
         (["klcf.judged_by=truth"], "training makes its own truthfulness model"),
-        (["klcf.w_general=0.2"], "no preference model"),
+        (["klcf.w_general=0.2", "klcf.general=no/such/model"], "one output"),
+        (["klcf.w_general=0.2", "klcf.general_scale=4"], "is of a model that is named"),
+        (["klcf.general=some/model"], "is not paid, since w_general is 0"),
+        (["klcf.general_model.batch=4"], "does not use general_model"),
         (["klcf.w_check=0", "klcf.w_truth=0"], "one must be above"),
         (["klcf.l_cache=0"], "l_cache is 0"),
         (["klcf.level=token"], "leave level and loss out"),

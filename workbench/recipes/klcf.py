@@ -9,8 +9,9 @@ Training begins with checklists and labelled claims, made of samples of the base
 with a truthfulness model that is tuned from that base. GRPO on FActScore, a baseline, is `w_check=0 rewarded=judge`.
 
 Our deviations: in scoring, where there is no truthfulness model, the "fact" verdicts stand in for it, and the reward says so;
-the general reward is off by default, since no preference model is part of this package, and training cannot pay it; formulas
-that the text does not state are defined in `workbench.reward.klcf`. The judge at hand extracts claims and reads checklists, in
+the general reward is off by default, and where it is paid and no preference model is named, the run makes one of good form from
+the base's own answers (`workbench.train.general`); formulas that the text does not state are defined in
+`workbench.reward.klcf`. The judge at hand extracts claims and reads checklists, in
 the place of two fine-tuned models; one fact in other words is found by the same reading of checklists. Adapters are trained
 instead of all parameters, and the truthfulness model has a scalar head instead of the probability of a word. That the base's
 own confidence may be paid in its place (`rewarded=confidence`) is ours.
@@ -23,7 +24,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from workbench.bench import Bench
-from workbench.config import check_values, setting
+from workbench.config import check_numbers, check_values, setting
 from workbench.recipes.klcf_stages import Drawn, outside, stages_for
 from workbench.recipes.method import Method, Prompts, scaled
 from workbench.reward import klcf
@@ -55,7 +56,7 @@ class KLCF:
         1.0, "weight of the mean P(true) of the claims", range=(0, 2, 0.05)
     )  # the best F1 of table 2 has .4, .2 and .4
     w_general: float = setting(
-        0.0, "weight of a preference model's score; needs such verdicts", range=(0, 2, 0.05)
+        0.0, "weight of a preference model's score; in scoring it needs such verdicts", range=(0, 2, 0.05)
     )  # (ours); above 0 there
     b: float = setting(1.0, "recall counts b times as much as precision", range=(0.1, 4, 0.1))  # (ours)
     truth: Literal["all", "missing"] = setting(
@@ -81,7 +82,12 @@ class KLCF:
         "claims; or the judge's verdicts",
         trains=True,
     )
-    held_out: float = setting(0.2, "share of the questions whose claims measure the truthfulness model", trains=True)
+    held_out: float = setting(0.2, "share of the questions that measure the models that are trained to judge", trains=True)
+    general: str | None = setting(
+        None, "the preference model, a classifier with one output: a folder or a public name, as "
+        "Skywork/Skywork-Reward-V2-Llama-3.2-1B; none: one of good form is trained of the base's own answers", trains=True,
+    )  # fmt: skip
+    general_scale: float = setting(1.0, "what its output is divided by before the sigmoid", trains=True)  # (ours)
     trainer: Literal["grpo", "dpo"] = setting(
         "grpo", "what the policy is trained by; dpo, a baseline of the paper, prefers the best of some answers to the worst",
         trains=True,
@@ -89,6 +95,7 @@ class KLCF:
     prompts: Prompts = ASKED
     prepare: Prepare = PREPARED
     truth_model: RewardModel = MODELLED
+    general_model: RewardModel = MODELLED
     drawn: Drawn = SAMPLES
     grpo: GRPO = BY_GRPO
     dpo: DPO = BY_DPO
@@ -122,7 +129,7 @@ def checks(config: KLCF) -> tuple[str, ...]:
 
 
 def stages(config: KLCF, bench: Bench) -> Sequence[Stage]:
-    """Checklists and labelled claims of the base's samples, a truthfulness model of these, then GRPO or DPO."""
+    """Checklists and labelled claims of the base's samples, the models that judge answers, then GRPO or DPO."""
     _check(config)
     return stages_for(config, bench, METHOD)
 
@@ -131,12 +138,18 @@ def _check(config: KLCF) -> None:
     reward(config)
     if config.judged_by != "fact":
         raise WorkbenchError("klcf.judged_by is for scoring, and training makes its own truthfulness model: leave it out")
-    if config.w_general:
-        raise WorkbenchError(f"klcf.w_general is {config.w_general}: training has no preference model to pay it; leave it at 0")
-    if config.held_out != KLCF.held_out and (not config.w_truth or config.rewarded == "judge"):
-        raise WorkbenchError(f"klcf.held_out is {config.held_out}: no truthfulness model is trained; leave it out")
-    if config.truth_model.level != "sequence" or config.truth_model.loss == "mse":
-        raise WorkbenchError("klcf.truth_model reads whole claims that are true or false: leave level and loss out")
+    if not config.w_general and (config.general, config.general_scale) != (None, KLCF.general_scale):
+        raise WorkbenchError("klcf.general is not paid, since w_general is 0: set klcf.w_general, or leave it out")
+    if config.general is None and config.general_scale != KLCF.general_scale:
+        raise WorkbenchError("klcf.general_scale is of a model that is named: set klcf.general, or leave it out")
+    check_numbers(config, {}, positive=("general_scale",))
+    own = bool(config.w_general) and config.general is None
+    if config.held_out != KLCF.held_out and not own and (not config.w_truth or config.rewarded == "judge"):
+        raise WorkbenchError(f"klcf.held_out is {config.held_out}: no model is trained to judge; leave it out")
+    for name in ("truth_model", "general_model"):
+        model = getattr(config, name)
+        if model.level != "sequence" or model.loss == "mse":
+            raise WorkbenchError(f"klcf.{name} reads a whole text that is one or the other: leave level and loss out")
 
 
 def idle(config: KLCF) -> set[str]:
@@ -144,6 +157,8 @@ def idle(config: KLCF) -> set[str]:
     left = {"grpo"} if config.trainer == "dpo" else {"dpo", "drawn"}
     if not config.w_truth or config.rewarded != "model":
         left |= {"truth_model"}
+    if not config.w_general or config.general is not None:
+        left |= {"general_model"}
     if config.prepare.folder is not None:
         unused = ("told", "questions", "samples", "temperature", "top_p", "max_new_tokens", "items", "important", "copies")
         left |= {f"prepare.{name}" for name in (*unused, "max_failed")}
@@ -174,8 +189,9 @@ TINY = scaled(
     KLCF(),
     form=False, l_max=LONGEST, l_cache=24,
     prompts={"kinds": "biography", "eval_kinds": "biography", "eval_samples": 1, "system": None},
-    prepare={"told": "", "questions": 240, "max_new_tokens": LONGEST},
-    truth_model={**ADAPTER, "learning_rate": 1e-3, "critic_learning_rate": 1e-2, "batch": 64, "epochs": 3.0},
+    prepare={"told": "", "questions": None, "max_new_tokens": LONGEST},
+    truth_model={**ADAPTER, "learning_rate": 1e-3, "critic_learning_rate": 1e-2, "batch": 16, "epochs": 3.0},
+    general_model={**ADAPTER, "learning_rate": 1e-3, "critic_learning_rate": 1e-2, "batch": 32, "epochs": 1.0},
     drawn={"max_new_tokens": LONGEST},
     grpo={
         **ADAPTER, "steps": 30, "learning_rate": 4e-4, "schedule": "linear", "prompts_per_step": 16, "group_size": 8,

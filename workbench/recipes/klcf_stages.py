@@ -1,11 +1,12 @@
 """KLCF's stages: checklists and labelled claims out of the base model's own samples, a truthfulness model tuned from that base,
-and then GRPO or DPO on the combined reward. Each goes on where it was killed, and what it has made lies in its own folder."""
+a model of good form where one is paid, and then GRPO or DPO on the combined reward. Each goes on where it was killed, and what
+it has made lies in its own folder."""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +17,19 @@ from workbench.jsonl import write_json
 from workbench.policy import load_policy, load_tokenizer
 from workbench.recipes.method import Method, training_questions
 from workbench.runs.folder import policy_hash
+from workbench.store import iter_feedback
 from workbench.train import prepare as preparing
 from workbench.train import reward_model
 from workbench.train.collect import SAMPLES, collect
 from workbench.train.dpo import dpo_stage
+from workbench.train.general import check_preference_model, general, own_general, preference_model, preferred
 from workbench.train.grpo import grpo_stage
 from workbench.train.pairs import best_worst
 from workbench.train.prepare import FILES, Prepared, Source, digest, prepare, read_prepared
 from workbench.train.reward_model import train_reward_model
 from workbench.train.rows import Card, Pair
 from workbench.train.scorer import MODEL, load_reward_model
-from workbench.train.segments import HELD_OUT, apart
+from workbench.train.segments import HELD_OUT, apart, held_out
 from workbench.train.stage import Job, Stage, Status
 from workbench.train.truth import (
     Valued,
@@ -41,7 +44,7 @@ from workbench.train.truth import (
 )
 from workbench.types import Feedback, Grade, Question, Response, Verify, WorkbenchError
 
-PREPARE, TRUTH_MODEL = "prepare", "truth"  # the stages' names
+PREPARE, TRUTH_MODEL, GENERAL = "prepare", "truth", "general"  # the stages' names
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,8 @@ class Course:
         config, checks = self.paid, self.bench.checks
         if self.models:
             checks = replace(checks, verify={**checks.verify, "truth": self.truth_check(job.stages[TRUTH_MODEL])})
+        if config.w_general:
+            checks = replace(checks, verify={**checks.verify, "general": self.general_check(job)})
         shown = replace(self.method, checks=lambda config: (*self.method.checks(config), *self.free))
         return shown.grader(config, checks)
 
@@ -95,6 +100,12 @@ class Course:
             return truth(load_reward_model(stage / MODEL))
         return own_truth(load_confidence(stage, load_policy(self.source.base)))
 
+    def general_check(self, job: Job) -> Verify:
+        """The check that a preference model has become: the one that is named, or the run's own."""
+        if name := self.config.general:
+            return general(preference_model(name, self.config.general_scale), name)
+        return general(own_general(load_reward_model(job.stages[GENERAL] / MODEL)), "the base's own answers, whole or spoilt")
+
     @property
     def paid(self) -> Any:
         return replace(self.config, judged_by="fact" if self.config.rewarded == "judge" else "truth")
@@ -103,6 +114,11 @@ class Course:
     def models(self) -> bool:
         """Whether a truthfulness model pays, or the base's confidence."""
         return bool(self.config.w_truth) and self.config.rewarded != "judge"
+
+    @property
+    def trains_general(self) -> bool:
+        """Whether the run makes its own model of good form."""
+        return bool(self.config.w_general) and self.config.general is None
 
     @property
     def free(self) -> tuple[str, ...]:
@@ -120,12 +136,14 @@ def source_of(bench: Bench, base: str | None) -> Source:
 
 
 def outside(config: Any, bench: Bench) -> dict[str, str | None]:
-    """Digests of the base's weights, where the policy starts from others, and of what was prepared elsewhere."""
+    """Digests of the base's weights, where the policy starts from others, of what was prepared elsewhere, and of a preference
+    model in a folder."""
     base, start = policy_hash(source_of(bench, config.base).base), policy_hash(bench.path(bench.policy))
     folder = config.prepare.folder
     return {
         **({"base_hash": base} if base and base != start else {}),
         **({"prepared_hash": digest(Path(folder))} if folder else {}),
+        **({"general_hash": policy_hash(config.general)} if config.general and Path(config.general).is_dir() else {}),
     }
 
 
@@ -137,6 +155,9 @@ def stages_for(config: Any, bench: Bench, method: Method) -> Sequence[Stage]:
     """
     preparing.check(config.prepare)
     reward_model.check(config.truth_model)
+    reward_model.check(config.general_model)
+    if config.w_general and config.general:
+        check_preference_model(config.general)
     check_numbers(
         config.drawn, {"questions": 1, "samples": 2, "max_new_tokens": 1}, positive=("temperature",), shares=("max_failed",)
     )
@@ -145,10 +166,19 @@ def stages_for(config: Any, bench: Bench, method: Method) -> Sequence[Stage]:
         raise WorkbenchError("held_out is 1: no claim is left to learn from; give a smaller share")
     course = Course(config, bench, training_questions(config.prompts, bench, answered=False), method)
     preparing.check_checks(bench.checks)  # a judge that cannot tell what is needed is named now
-    method.grader(replace(config, judged_by="fact"), bench.checks)
-    first = Stage(PREPARE, lambda job: _prepare(course, job), plain=True, check=lambda policy: _is_there(course))
-    model = Stage(TRUTH_MODEL, lambda job: _truth_model(course, job), plain=True)
-    return [first, *([model] if course.models else []), _last(course)]
+    given = {"general": _never} if config.w_general else {}
+    method.grader(replace(config, judged_by="fact"), replace(bench.checks, verify={**bench.checks.verify, **given}))
+    prepares = {"method": method.name, "prompts": asdict(config.prompts), "prepare": asdict(config.prepare)}
+    models = {"rewarded": config.rewarded, "held_out": config.held_out, "truth_model": asdict(config.truth_model)}
+    first = Stage(PREPARE, lambda job: _prepare(course, job), plain=True, check=lambda policy: _is_there(course),
+                  rests_on=prepares)  # fmt: skip
+    model = Stage(TRUTH_MODEL, lambda job: _truth_model(course, job), plain=True, rests_on=models)
+    form = Stage(GENERAL, lambda job: _general_model(course, job), plain=True)
+    return [first, *([model] if course.models else []), *([form] if course.trains_general else []), _last(course)]
+
+
+def _never(batch: Any) -> Any:
+    raise AssertionError("its model is there once its stage is done")
 
 
 def _is_there(course: Course) -> None:
@@ -165,6 +195,8 @@ def _prepare(course: Course, job: Job) -> Status:
         read_prepared(Path(config.folder), course.source, course.questions)
         for name in FILES:
             shutil.copyfile(Path(config.folder) / name, job.out / name)
+        if course.trains_general:
+            _copy_samples(Path(config.folder) / SAMPLES, job.out / SAMPLES)
     else:
         prepare(config, course.source, course.questions, course.bench.checks, job.out, seed=job.seed)
     course.listed(replace(job, stages={**job.stages, PREPARE: job.out}))  # what cannot be trained on is told now
@@ -193,6 +225,33 @@ def _truth_model(course: Course, job: Job) -> Status:
         score, policy = values_of(load_reward_model(job.out / MODEL)), load_policy(base)
     write_json(job.out / HELD_OUT, {**measured(score, learnt, held), "untuned": untuned(policy, learnt, held)})
     return "done"
+
+
+def _copy_samples(source: Path, target: Path) -> None:
+    if not source.is_dir():
+        raise WorkbenchError(
+            f"'{source}' is gone, and of these samples the general reward's model would be made: name one by klcf.general, or "
+            "prepare another folder"
+        )
+    shutil.rmtree(target, ignore_errors=True)
+    shutil.copytree(source, target)
+
+
+def _general_model(course: Course, job: Job) -> Status:
+    """A reward model, tuned from the base, that tells its own answers to training questions from the same ones spoilt; and how
+    it does on those to other questions."""
+    config, base, trained = course.config, course.source.base, {question.id for question in course.questions}
+    samples = [row for row in iter_feedback(job.stages[PREPARE] / SAMPLES) if row.response.question.id in trained]
+    learnt, held = apart(preferred(samples, job.seed), config.held_out, job.seed)
+    if {row.segments[0].target for row in learnt} != {0.0, 1.0}:
+        raise WorkbenchError(
+            f"'{job.stages[PREPARE]}' has no whole answers to learn good form from: prepare more questions or samples, or name "
+            "a preference model by klcf.general"
+        )
+    told = replace(config.general_model, loss="log")
+    if (status := train_reward_model(told, learnt, base, job.out, seed=job.seed)) == "done":
+        write_json(job.out / HELD_OUT, held_out(load_reward_model(job.out / MODEL), learnt, held))
+    return status
 
 
 def _last(course: Course) -> Stage:

@@ -1,0 +1,138 @@
+"""The general reward's models: answers whole and spoilt, a named classifier, and what neither may let pass."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from workbench.train.general import SPOILT, general, preference_model, preferred, says_twice, spoil
+from workbench.types import Claims, Failure, Feedback, Question, Response, WorkbenchError
+
+ASKED, OTHER = Question("q1", "Who is Ada Moss?"), Question("q2", "Who is Leo Brand?")
+LIFE = "Ada Moss was born in Vetra. She is a baker. She lives in Lomar."
+
+
+def said(question: Question, text: str, finish: str = "stop") -> Feedback:
+    return Feedback(Response(text, question, text, finish=finish))
+
+
+def test_an_answer_is_spoilt_in_each_way() -> None:
+    rng, other = random.Random(1), "Leo Brand was born in Ruhn."
+    done = {how: spoil(LIFE, other, how, rng) for how in SPOILT}
+    assert done["said again"].startswith(LIFE) and says_twice(done["said again"]) and not says_twice(LIFE)
+    assert LIFE.startswith(done["cut off"]) and done["cut off"] != LIFE
+    assert sorted(done["scrambled"].split()) == sorted(LIFE.split()) and done["scrambled"] != LIFE
+    assert other in done["astray"] and len(done["astray"].split(". ")) == 3
+    assert says_twice("She is a baker. SHE  is a baker.") and not says_twice("")
+
+
+def test_what_cannot_be_spoilt_stays_as_it_is() -> None:
+    rng = random.Random(1)
+    assert [spoil("...", LIFE, how, rng) for how in SPOILT] == ["..."] * 4
+    assert spoil(LIFE, "", "astray", rng) == LIFE
+
+
+def test_answers_are_told_from_the_same_ones_spoilt_and_refusals_are_neither() -> None:
+    samples = [
+        said(ASKED, LIFE), said(OTHER, "Leo Brand was born in Ruhn. He is a cook."), said(ASKED, "I don't know."),
+        said(ASKED, "Ada Moss was born in", finish="length"), said(OTHER, "He is a cook. He is a cook."), said(OTHER, " "),
+        replace(said(OTHER, "He is a judge."), error=Failure("judge", "timeout", "late")),
+    ]  # fmt: skip
+    rows = preferred(samples, seed=1)
+    assert rows == preferred(samples, seed=1) != preferred(samples, seed=4)
+    true, false = ([one.text for one in rows if one.segments[0].target == target] for target in (1.0, 0.0))
+    assert true == [LIFE, "Leo Brand was born in Ruhn. He is a cook."] and len(false) == 4
+    assert false[:2] == ["Ada Moss was born in", "He is a cook. He is a cook."] and not set(true) & set(false)
+    assert all(one.segments[0][:2] == (0, len(one.text)) for one in rows)
+
+
+def test_of_answers_to_one_question_alone_none_goes_astray_into_another() -> None:
+    rows = preferred([said(ASKED, f"{LIFE} She has {n} cats.") for n in range(40)], seed=3)
+    assert len([one for one in rows if one.segments[0].target == 0]) == 30  # a fourth of them could not be spoilt so
+
+
+def verdicts(texts: Sequence[str], score=None):
+    asked: list[tuple[Question, str]] = []
+
+    def lengths(rows: Sequence[tuple[Question, str]]) -> list[float | None]:
+        asked.extend(rows)
+        return [None if len(text) > 50 else len(text) / 100 for _, text in rows]
+
+    batch = [(Response(str(n), ASKED, text), Claims()) for n, text in enumerate(texts)]
+    return [checked.verdicts[0] for checked in general(score or lengths, "lengths")(batch)], asked
+
+
+def test_what_says_nothing_is_worth_nothing_and_what_is_too_long_is_a_failure() -> None:
+    found, asked = verdicts(["", "<think>She is a baker.</think>", "She bakes.", "She bakes.", "She bakes. " * 9])
+    assert [one.p for one in found] == [0.0, 0.0, 0.1, 0.1, None] and len(asked) == 2  # one text is read once
+    assert [one.error.kind if one.error else None for one in found] == [None] * 4 + ["too_long"]
+    assert {(one.target, one.aspect, one.by) for one in found} == {("response", "general", "lengths")}
+
+
+def classifier(folder: Path, outputs: int = 1, template: bool = False) -> tuple[str, torch.nn.Module]:
+    """A random classifier of words, saved as transformers saves one."""
+    from tokenizers import Tokenizer, models, pre_tokenizers
+    from transformers import LlamaConfig, LlamaForSequenceClassification, PreTrainedTokenizerFast
+
+    words = ["<pad>", "<unk>", *"who is ada moss ? she a baker . born in vetra user assistant".split()]
+    plain = Tokenizer(models.WordLevel({word: number for number, word in enumerate(words)}, unk_token="<unk>"))
+    plain.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=plain, pad_token="<pad>", unk_token="<unk>")
+    if template:
+        tokenizer.chat_template = "{% for m in messages %}{{ m.role }} {{ m.content }} {% endfor %}"
+    torch.manual_seed(3)
+    config = LlamaConfig(
+        vocab_size=len(words), hidden_size=16, intermediate_size=16, num_hidden_layers=2, num_attention_heads=2,
+        max_position_embeddings=64, num_labels=outputs, pad_token_id=0,
+    )  # fmt: skip
+    model = LlamaForSequenceClassification(config).eval()
+    torch.nn.init.normal_(model.score.weight)
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return str(folder), model
+
+
+@pytest.mark.parametrize("template", [False, True])
+def test_a_named_classifier_reads_each_answer_as_if_alone(tmp_path: Path, template: bool) -> None:
+    name, model = classifier(tmp_path / "m", template=template)
+    score, question = preference_model(name, scale=2.0), Question("q", "who is ada moss ?")
+    texts = ["she is a baker .", "she", "she is born in vetra . " * 4]
+    found = score([(question, text) for text in texts])
+    assert found == pytest.approx([score([(question, text)])[0] for text in texts], abs=1e-6) and len(set(found)) == 3
+    words = "user who is ada moss ? assistant she" if template else "who is ada moss ? she"
+    vocabulary = {"user": 14, "assistant": 15, "who": 2, "is": 3, "ada": 4, "moss": 5, "?": 6, "she": 7}
+    with torch.no_grad():
+        output = model(torch.tensor([[vocabulary[word] for word in words.split()]])).logits.item()
+    assert found[1] == pytest.approx(1 / (1 + math.exp(-output / 2)), abs=1e-6)
+    assert score([(question, "she is a baker . " * 40)]) == [None] and score([]) == []
+
+
+def test_what_is_no_preference_model_is_refused(tmp_path: Path) -> None:
+    name, _ = classifier(tmp_path / "two", outputs=2)
+    with pytest.raises(WorkbenchError, match="with 2; name another"):
+        preference_model(name)
+    with pytest.raises(WorkbenchError, match="LlamaForCausalLM"):
+        preference_model("data/tiny-policy/base")
+    with pytest.raises(WorkbenchError, match="one output"):
+        preference_model(str(tmp_path / "nowhere"))
+    name, model = classifier(tmp_path / "damaged")
+    with torch.no_grad():
+        model.score.weight[0, 0] = math.nan
+    model.save_pretrained(name)
+    with pytest.raises(WorkbenchError, match="not finite"):
+        preference_model(name)
+    (tmp_path / "pickled").mkdir()
+    (tmp_path / "pickled" / "pytorch_model.bin").write_bytes(b"\x80")
+    with pytest.raises(WorkbenchError, match="safetensors"):
+        preference_model(str(tmp_path / "pickled"))
+
+
+def test_a_model_that_gives_no_number_gives_none(tmp_path: Path) -> None:
+    found, _ = verdicts(["She bakes."], score=lambda rows: [math.nan for _ in rows])
+    assert found[0].p is not None and math.isnan(found[0].p)  # grading makes a failure of it, as of any other
