@@ -17,16 +17,18 @@ OUTCOMES = ("test", (
     ("accuracy", "", "right"), ("abstention", "", "refused"), ("hallucination", "", "wrong"),
     ("accuracy", "known", "right, known facts"), ("abstention", "unknown", "refused, unknown people"),
 ))  # fmt: skip
+LONG = ("test", (
+    ("precision_on_subject", "", "precision, on subject"), ("recall@6", "", "recall@6"), ("f1@6", "", "F1@6"),
+    ("recall@6", "known", "recall@6, known people"), ("responded", "unknown", "answered, unknown people"),
+))  # fmt: skip
 ARMS = {  # of a method: question set, and (metric, tier, heading) of the arms' table
     "rlfh": BIOGRAPHIES,
     "rlfh_sweep": BIOGRAPHIES,
     "knowrl": OUTCOMES,
     "knowrl_dose": OUTCOMES,
     "knowrl_sweep": OUTCOMES,
-    "klcf": ("test", (
-        ("precision_on_subject", "", "precision, on subject"), ("recall@6", "", "recall@6"), ("f1@6", "", "F1@6"),
-        ("recall@6", "known", "recall@6, known people"), ("responded", "unknown", "answered, unknown people"),
-    )),
+    "klcf": LONG,
+    "klcf_sft": LONG,
     "forag": ("test", (
         ("fact_per_query", "", "answers wholly factual"), ("fact_per_sentence", "", "sentences factual"),
         ("coherent", "", "coherent"), ("facets", "", "facets"), ("claims", "", "claims"), ("repetition", "", "repeated"),

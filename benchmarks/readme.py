@@ -69,7 +69,7 @@ def arms(method: str, found: dict) -> str:
     return markdown(*arms(found, method))
 
 
-METHODS = ("rlfh", "rlfh_sweep", "knowrl", "knowrl_dose", "knowrl_sweep", "forag", "klcf")
+METHODS = ("rlfh", "rlfh_sweep", "knowrl", "knowrl_dose", "knowrl_sweep", "forag", "klcf", "klcf_sft")
 TABLES: dict[str, tuple[str, Callable[[dict], str]]] = {  # a part's name: whose results it shows, and how
     "truthrl": ("truthrl_tiny", truthrl),
     "human_labels": ("human_labels", human_labels),

@@ -192,7 +192,7 @@ def test_findings_are_read_from_a_file_and_what_is_wrong_is_named(tmp_path: Path
             load_findings(file)
 
 
-@pytest.mark.parametrize("name", ["rlfh", "rlfh_sweep", "knowrl", "knowrl_dose", "knowrl_sweep", "forag", "klcf"])
+@pytest.mark.parametrize("name", ["rlfh", "rlfh_sweep", "knowrl", "knowrl_dose", "knowrl_sweep", "forag", "klcf", "klcf_sft"])
 def test_what_our_findings_compare_is_listed(name: str) -> None:
     folder = Path(__file__).resolve().parent.parent / "benchmarks" / "findings"
     told = tomllib.loads((folder / f"{name}.toml").read_text())
