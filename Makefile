@@ -32,25 +32,28 @@ help: ## show this list
 demo: $(VENV)/.base ## train a tiny model to say what it knows and to pass on what it does not
 	@$(BIN)/workbench demo
 
+LINT := $(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
+
 lint: $(VENV)/.dev
-	@$(BIN)/ruff check .
-	@$(BIN)/ruff format --check .
-	@$(BIN)/mypy
+	@$(LINT)
 
 check: $(VENV)/.notebooks $(VENV)/.apps lint ## style, types and the quick tests (two to three minutes)
 	@$(BIN)/python -m pytest $(SHARED) -m "not slow"
 
-# pytest runs last, so that its closing line is the last thing printed.
-test: $(VENV)/.notebooks $(VENV)/.apps lint ## style, types, every test, every notebook
+# Whatever fails, the other parts run as well; pytest runs last, so that its closing line is the last thing printed.
+test: $(VENV)/.notebooks $(VENV)/.apps $(VENV)/.dev ## style, types, every test, every notebook
 ifeq ($(NOTEBOOKS),)
 	@echo "notebooks/ holds no notebook yet: nothing to replay"
 endif
-	@$(BIN)/python -m pytest $(SHARED)
-ifneq ($(NOTEBOOKS),)
-	@echo "replaying the notebooks and comparing their outputs: several minutes"
-	@$(OFFLINE) PLOTLY_RENDERER=plotly_mimetype $(BIN)/python -m pytest --nbval --nbval-current-env \
-		--nbval-sanitize-with tests/nbval_sanitize.cfg notebooks
-endif
+	@trap 'exit 130' INT; failed=""; \
+	{ $(LINT); } || failed="$$failed style"; \
+	$(BIN)/python -m pytest $(SHARED) --durations 40 --durations-min 10 || failed="$$failed tests"; \
+	if [ -n "$(NOTEBOOKS)" ]; then \
+		echo "replaying the notebooks and comparing their outputs: several minutes"; \
+		$(OFFLINE) PLOTLY_RENDERER=plotly_mimetype $(BIN)/python -m pytest --nbval --nbval-current-env \
+			--nbval-sanitize-with tests/nbval_sanitize.cfg notebooks || failed="$$failed notebooks"; \
+	fi; \
+	if [ -n "$$failed" ]; then echo "failed:$$failed" >&2; exit 1; fi
 
 lab: $(VENV)/.notebooks ## open the notebooks in JupyterLab
 	@$(BIN)/jupyter lab --notebook-dir notebooks $(LAB_ARGS)
