@@ -16,6 +16,7 @@ from workbench.credit.advantages import (
     Estimator,
     Rewarded,
     advantages,
+    batch,
     batch_advantages,
     gae,
     group,
@@ -104,6 +105,17 @@ def test_return_to_go_is_of_the_group_and_whitening_of_the_batch() -> None:
         assert estimator(groups) == [[(0.0,)]] * 2
 
 
+def test_the_scale_of_a_batch_by_hand() -> None:
+    """Totals 1, 1.01 | 0, 2 and one that was not scored: each less the mean of its group, over the std of the four."""
+    groups = [[row(1.0), row(0.5, 0.51)], [row(0.0), FAILED, row(2.0)]]
+    mean = 4.01 / 4
+    std = math.sqrt(sum((total - mean) ** 2 for total in (1.0, 1.01, 0.0, 2.0)) / 3)
+    near, far = batch(groups)
+    assert near == [pytest.approx((-0.005 / (std + 1e-4),)), pytest.approx((0.005 / (std + 1e-4),) * 2)]
+    assert far == [pytest.approx((-1 / (std + 1e-4),)), (0.0, 0.0), pytest.approx((1 / (std + 1e-4),))]
+    assert abs(group(groups)[0][1][0]) > 0.6 > 0.01 > abs(near[1][0])  # by its own std the near group is as loud as the far one
+
+
 def test_whitening_by_hand() -> None:
     """Returns-to-go 2, 0 | −1, −1, −3 | not scored | no token: five tokens with mean −.6 and variance (6.76 + .36 + .16 + .16 +
     5.76)/4 = 3.3."""
@@ -143,7 +155,7 @@ def test_gae_needs_values() -> None:
         one(gae(), [row(1.0)])
 
 
-@pytest.mark.parametrize("estimator", [group, process, whiten])
+@pytest.mark.parametrize("estimator", [group, batch, process, whiten])
 def test_equal_rewards_and_a_batch_of_one_give_no_signal(estimator: Estimator) -> None:
     equal = one(estimator, [row(0.0, 1.0), row(0.0, 1.0)])
     assert equal[0] == equal[1]
@@ -200,6 +212,7 @@ def test_advantages_are_bounded_by_what_is_normalised_together(groups: list[list
     tokens = sum(r.length for responses in scored for r in responses)
     most = {
         "group": [math.sqrt(count) for count in totals],
+        "batch": [math.sqrt(sum(totals))] * len(groups),
         "process": [math.sqrt(count) * count for count in ends],  # a sum of up to all of them
         "rtg": [math.sqrt(count) for count in paid],
         "whiten": [math.sqrt(tokens)] * len(groups),

@@ -49,7 +49,7 @@ def a_batch(trainer: Any) -> dict[str, Any]:
     return trainer._generate_and_score_completions(next(iter(trainer.get_train_dataloader())))
 
 
-@pytest.mark.parametrize("estimator", ["process", "rtg", "whiten"])
+@pytest.mark.parametrize("estimator", ["batch", "process", "rtg", "whiten"])
 def test_every_sampled_token_gets_its_own_advantage(estimator: Any, policy: str, tmp_path: Path) -> None:
     trainer, adapter = trainer_of(replace(CONFIG, advantages=estimator), policy, tmp_path)
     batch = a_batch(trainer)

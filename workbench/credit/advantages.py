@@ -1,9 +1,9 @@
 """Token rewards of a batch to token advantages: the estimators that every method can be trained with.
 
 A group is the G responses to one prompt, a batch some groups. Every estimator takes a batch and gives back each group's
-advantages; most look at one group at a time, `whiten` at the whole batch. Outcome rewards and per-claim rewards differ only in
-where the rewards stand; the estimators differ in how they spread them over the tokens before. A response whose reward was not
-scored (None) takes part in nothing and gets advantage 0.
+advantages; most look at one group at a time, `batch` and `whiten` at the whole batch. Outcome rewards and per-claim rewards
+differ only in where the rewards stand; the estimators differ in how they spread them over the tokens before. A response whose
+reward was not scored (None) takes part in nothing and gets advantage 0.
 
 With finite rewards all advantages are finite, however small or large the rewards and their spread: but for `gae`, whose unit is
 that of the rewards, they are bounded by the number of responses, events or tokens that are normalised together.
@@ -80,6 +80,26 @@ def group(responses: Sequence[Rewarded]) -> Advantages:
     ]
 
 
+def batch(groups: Sequence[Sequence[Rewarded]]) -> list[Advantages]:
+    """GRPO with the batch's scale (arXiv 2508.08221; TRL's `scale_rewards="batch"`): (total − mean of the group) / (std of all
+    totals of the batch + 1e-4), the same for all tokens of a response.
+
+    By its own std, a group whose totals hardly differ counts as much as any other, be its differences noise: as where a policy
+    knows its answer and a reward model's values scatter. No advantage of n scored responses exceeds √n.
+    """
+    totals = [[None if r.rewards is None else math.fsum(r.rewards) for r in responses] for responses in groups]
+    scored = [[total for total in of_group if total is not None] for of_group in totals]
+    _, std = _moments([total for of_group in scored for total in of_group])
+    means = [_moments(of_group)[0] for of_group in scored]
+    return [
+        [
+            (0.0 if total is None else (total - mean) / (std + EPSILON),) * r.length
+            for r, total in zip(responses, own, strict=True)
+        ]
+        for responses, own, mean in zip(groups, totals, means, strict=True)
+    ]
+
+
 @by_group
 def process(responses: Sequence[Rewarded]) -> Advantages:
     """Process supervision (arXiv 2402.03300, §4.1.3): a token gets the sum of the normalised events at or after it.
@@ -145,9 +165,7 @@ def _gae(response: Rewarded, gamma: float, lam: float) -> tuple[float, ...]:
     if response.rewards is None:
         return (0.0,) * response.length
     if len(response.values) != response.length:
-        raise WorkbenchError(
-            "these responses store no values: `gae` needs a run with a critic, so choose group, process, rtg or whiten"
-        )
+        raise WorkbenchError("these responses store no values: `gae` needs a run with a critic, so choose another estimator")
     following, advantage, backwards = 0.0, 0.0, []
     for reward, value in zip(reversed(response.rewards[: response.length]), reversed(response.values), strict=True):
         advantage = reward + gamma * following - value + gamma * lam * advantage
@@ -156,7 +174,14 @@ def _gae(response: Rewarded, gamma: float, lam: float) -> tuple[float, ...]:
     return tuple(reversed(backwards))
 
 
-ESTIMATORS: Mapping[str, Estimator] = {"group": group, "process": process, "rtg": rtg, "whiten": whiten, "gae": gae()}
+ESTIMATORS: Mapping[str, Estimator] = {
+    "group": group,
+    "batch": batch,
+    "process": process,
+    "rtg": rtg,
+    "whiten": whiten,
+    "gae": gae(),
+}
 
 
 def advantages(feedbacks: Sequence[Feedback], method: str, estimator: Estimator = group) -> Advantages:

@@ -44,6 +44,7 @@ const WHY_OFF = {
 };
 const ESTIMATORS = {
   group: ["GRPO", "(total reward − mean of the group) / standard deviation, the same for all tokens"],
+  batch: ["GRPO, batch's scale", "(total reward − mean of the group) / standard deviation of all totals of the batch (here, of the group)"],
   process: ["GRPO by step", "process supervision: each token gets the normalised rewards paid at it or after it"],
   rtg: ["return to go", "each token gets the rewards paid at it or after it, over the root mean square of the group's"],
   whiten: ["whitened", "each token gets the rewards paid at it or after it, with mean 0 and standard deviation 1 over the tokens of the batch (here, of the group)"],

@@ -43,7 +43,9 @@ class GRPO:
     learning_rate: float = setting(1e-6, "of AdamW")
     schedule: Literal["constant", "linear", "cosine"] = setting("linear", "how the learning rate goes on after the warm-up")
     warmup: float = setting(0.0, "share of the steps in which the learning rate rises")
-    advantages: Literal["group", "process", "rtg", "whiten"] = setting("group", "how rewards become advantages of tokens")
+    advantages: Literal["group", "batch", "process", "rtg", "whiten"] = setting(
+        "group", "how rewards become advantages of tokens"
+    )
     clip: float = setting(0.2, "ε: how far the ratio of a token's probabilities may go from 1")
     clip_high: float | None = setting(None, "how far it may go above 1; none: as far as below")
     beta: float = setting(0.0, "weight of the KL penalty to the starting policy")
@@ -76,10 +78,10 @@ def check(config: GRPO) -> None:
     )  # fmt: skip
     if config.clip_high is not None and config.clip_high < config.clip:
         raise WorkbenchError(f"clip_high is {config.clip_high}: it must be at least clip, {config.clip}, or none")
-    if config.importance_sampling != "token" and config.advantages != "group":
+    if config.importance_sampling != "token" and config.advantages not in ("group", "batch"):
         raise WorkbenchError(
             f"advantages is {config.advantages}, by token: over a whole response they would cancel with "
-            f"importance_sampling={config.importance_sampling}; use importance_sampling=token, or advantages=group"
+            f"importance_sampling={config.importance_sampling}; use importance_sampling=token, or advantages=group or batch"
         )
     if config.importance_sampling == "trajectory" and 1 + (config.clip_high or config.clip) >= FARTHEST:
         raise WorkbenchError(
