@@ -3,7 +3,8 @@
     python benchmarks/findings.py rlfh --results benchmarks/results/rlfh.json
 
 `benchmarks/findings/METHOD_runs.toml` lists the runs, `METHOD.toml` the question sets (`sections`: where claims are looked for,
-`arms`: who is asked beside the start, by default all), the policies that a stage of a run has left, and the findings.
+`arms`: who is asked beside the start, by default all, `tiers`: of which questions alone, `sampled`: the seed by which an answer
+to each is sampled at temperature 1, not the greedy one), the policies that a stage of a run has left, and the findings.
 Runs and answers are kept below `--out` and not repeated; a killed call goes on. Stored are the findings, the means of every
 policy's answers, as a run's `held_out` how the models that it trained to judge do on what they have not learnt from and, as
 `curves`, what training's own rollouts were like step by step, hacks of the reward among it. `--seeds` and `--arms` take some
@@ -44,13 +45,15 @@ FILES = Path(__file__).resolve().parent / "findings"
 
 
 def answers(tiny: Bench, policy: str, asked: Mapping[str, Any], system: str | None, folder: Path) -> list[Answered]:
-    """The policy's greedy answers to a question set, graded; those below the folder, if it has them."""
+    """The policy's answers to a question set, graded; those below the folder, if it has them."""
     digest = hashlib.sha256(json.dumps([asked, system], sort_keys=True).encode()).hexdigest()[:12]
     folder, place = folder / digest, tiny.telling(system)
     if not (folder / "whole").exists():
         questions = place.questions(asked["split"], asked.get("kinds"), asked.get("lang", "en"))
         grade = assemble(tiny.checks, MEASURED, {}, frozenset(asked.get("sections", SAID)), where_given=True)
-        graded = grade(generate(tiny.load(policy), questions, max_new_tokens=tiny.longest(questions), greedy=True))
+        questions = [one for one in questions if one.meta.get("tier") in asked.get("tiers", [one.meta.get("tier")])]
+        how = {"seed": asked["sampled"]} if "sampled" in asked else {"greedy": True}
+        graded = grade(generate(tiny.load(policy), questions, max_new_tokens=tiny.longest(questions), **how))
         (folder / "rollouts.jsonl").unlink(missing_ok=True)
         with Store(folder) as store:
             store.append(graded)

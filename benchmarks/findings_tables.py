@@ -19,9 +19,10 @@ OUTCOMES = ("test", (
 ))  # fmt: skip
 LONG = ("test", (
     ("precision_on_subject", "", "precision, on subject"), ("recall@6", "", "recall@6"), ("f1@6", "", "F1@6"),
-    ("recall@6", "known", "recall@6, known people"), ("responded", "unknown", "answered, unknown people"),
+    ("recall@6", "half", "recall@6, half-known"), ("f1@6", "", "F1@6, greedy", "greedy"),
+    ("responded", "", "answered, unknown people", "unknown"),
 ))  # fmt: skip
-ARMS = {  # of a method: question set, and (metric, tier, heading) of the arms' table
+ARMS = {  # of a method: question set, and (metric, tier, heading[, another question set]) of the arms' table
     "rlfh": BIOGRAPHIES,
     "rlfh_sweep": BIOGRAPHIES,
     "knowrl": OUTCOMES,
@@ -47,10 +48,10 @@ def arms(found: Mapping[str, Any], method: str) -> tuple[list[str], list[list[st
     asked, columns = ARMS[method]
     seeds = {run["arm"]: [other for other in found["runs"] if other["arm"] == run["arm"]] for run in found["runs"]}
     rows = [
-        [arm, *(_mean(sets[asked], metric, tier) for metric, tier, _ in columns), *_took(seeds.get(arm, []))]
+        [arm, *(_mean(sets[(*own, asked)[0]], metric, tier) for metric, tier, _, *own in columns), *_took(seeds.get(arm, []))]
         for arm, sets in found["means"].items()
     ]
-    return ["arm", *(heading for *_, heading in columns), "seeds", "settings"], rows
+    return ["arm", *(column[2] for column in columns), "seeds", "settings"], rows
 
 
 def _mean(tiers: Mapping[str, Mapping[str, float]], metric: str, tier: str) -> str:

@@ -45,6 +45,19 @@ def test_checklist(counts: tuple[int, int, int], b: float, recall: float, precis
     assert paid.value == pytest.approx(check) == pytest.approx(paid.parts["check"])
 
 
+def test_what_claims_nothing_is_paid_for_silence_alone() -> None:
+    """Truth .5 for no claims, checklist 0 of 2: .25; a guess that the model gives .3 and the list contradicts pays .15."""
+    config = replace(PLAIN, silence=0.5)
+    refused = row([], verdicts=items(0, 0, 2))
+    assert pay(refused, config).value == pytest.approx(0.25) and pay(refused).value == 0.0
+    guess = row([("wrong", 3)], verdicts=[*items(0, 1, 1), Verdict("claim:0", "truth", p=0.3)])
+    assert pay(guess, config).value == pytest.approx(0.15) == pay(guess).value
+    assert pay(refused, replace(config, truth="missing")).value == pytest.approx(0.25)
+    for silence in (-0.1, 1.1):
+        with pytest.raises(WorkbenchError, match="between 0 and 1, as P"):
+            pay(refused, replace(PLAIN, silence=silence))
+
+
 @pytest.mark.parametrize(
     ("claims", "truth"),
     [

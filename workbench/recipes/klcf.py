@@ -62,6 +62,11 @@ class KLCF:
     truth: Literal["all", "missing"] = setting(
         "all", "all claims, or only those that the checklist is silent about"
     )  # FActScore 61.2 and 60.7
+    silence: float = setting(
+        0.0,
+        "what truthfulness pays an answer without claims; above 0, refusing can pay more than guessing",
+        range=(0, 1, 0.05),
+    )  # (ours)
     judged_by: Literal["fact", "truth"] = setting(
         "fact", "the check that P(true) is asked of: of the facts, which stands in, or a truthfulness model of that name"
     )
@@ -109,12 +114,15 @@ def reward(config: KLCF) -> RewardFn:
         raise WorkbenchError(f"klcf's weights are {weights}: none may be below 0, and one must be above")
     if config.b <= 0:
         raise WorkbenchError(f"klcf.b is {config.b}: it must be above 0")
+    if not 0 <= config.silence <= 1:
+        raise WorkbenchError(f"klcf.silence is {config.silence}: it must lie between 0 and 1, as P(true) does")
     if config.l_max is not None and not 0 < config.l_cache <= config.l_max:
         raise WorkbenchError(f"klcf.l_cache is {config.l_cache}: it must be above 0 and at most l_max, {config.l_max}")
     return klcf(
         *weights,
         b=config.b,
         truth=config.truth,
+        silence=config.silence,
         form=config.form,
         l_max=config.l_max,
         l_cache=config.l_cache,
@@ -181,8 +189,8 @@ PARTS = {
         "claims without a truthfulness model's score: their fact verdict's P(true) is used",
     ),
 }
-# *(ours)*, for 1M parameters on two CPU cores, and not tuned yet. The tiny policy writes no tags; its base writes biographies
-# where it is asked for them and told nothing. Its long answers have 40 to 70 tokens.
+# *(ours)*, for 1M parameters on two CPU cores, chosen on validation. The tiny policy writes no tags; its base writes biographies where
+# it is asked for them and told nothing. Its long answers have 40 to 70 tokens.
 ADAPTER: dict[str, Any] = {"lora_r": 16, "lora_alpha": 32}
 LONGEST = 96
 TINY = scaled(
@@ -194,7 +202,7 @@ TINY = scaled(
     general_model={**ADAPTER, "learning_rate": 1e-3, "critic_learning_rate": 1e-2, "batch": 32, "epochs": 1.0},
     drawn={"max_new_tokens": LONGEST},
     grpo={
-        **ADAPTER, "steps": 30, "learning_rate": 4e-4, "schedule": "linear", "prompts_per_step": 16, "group_size": 8,
+        **ADAPTER, "steps": 30, "learning_rate": 1e-3, "schedule": "linear", "prompts_per_step": 16, "group_size": 8,
         "max_new_tokens": LONGEST, "micro_batch": None, "save_every": 5,
     },
     dpo={**ADAPTER, "learning_rate": 1e-4, "batch": 32},

@@ -28,6 +28,7 @@ def klcf(
     w_general: float = 0.0,
     b: float = 1.0,
     truth: Literal["all", "missing"] = "all",
+    silence: float = 0.0,
     form: bool = True,
     l_max: int | None = 2048,
     l_cache: int = 512,
@@ -41,6 +42,7 @@ def klcf(
     Args:
         b: weight of recall against precision in the checklist reward.
         truth: average p over all claims of the response, or only over those that the checklist is silent about.
+        silence: the truthfulness reward of a response without claims *(ours)*. At 0 any guess pays more than a refusal.
         form: expect `<think>…</think><answer>…</answer>`; False for a policy that does not think.
         l_max: tokens of a response from which on the penalty is −1, None for no penalty; it begins `l_cache` tokens before.
     """
@@ -59,7 +61,7 @@ def klcf(
             parts |= _checklist(feedback, verdicts, b)
             terms["check"] = w_check, parts["check"]
         if w_truth:
-            value, stood_in = _truthfulness(feedback, verdicts, only_missing=truth == "missing")
+            value, stood_in = _truthfulness(feedback, verdicts, only_missing=truth == "missing", silence=silence)
             parts |= {"stood_in": float(stood_in)}
             if value is not None:
                 terms["truth"] = w_truth, value
@@ -124,14 +126,14 @@ def _checklist(feedback: Feedback, verdicts: Table, b: float) -> dict[str, float
     return {"recall": recall, "precision": precision, "check": check} | {name: float(count) for name, count in counts.items()}
 
 
-def _truthfulness(feedback: Feedback, verdicts: Table, only_missing: bool) -> tuple[float | None, int]:
-    """Mean p over the claims, 0 if there are none; and for how many a "fact" verdict stood in for the truthfulness model.
+def _truthfulness(feedback: Feedback, verdicts: Table, only_missing: bool, silence: float) -> tuple[float | None, int]:
+    """Mean p over the claims, `silence` if there are none; and for how many a "fact" verdict stood in for the model's.
 
     With `only_missing`, over the claims that the checklist is silent about; None if it has something to say about each.
     """
     answer_claims = claims(feedback, in_answer(feedback.response))
     if not answer_claims:
-        return 0.0, 0
+        return silence, 0
     if only_missing:
         answer_claims = [claim for claim in answer_claims if _is_missing(verdicts, claim)]
     judged = [on_claim(verdicts, claim, "truth", "fact") for claim in answer_claims]
