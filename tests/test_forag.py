@@ -260,6 +260,8 @@ def test_the_stages_are_those_that_the_settings_need() -> None:
         (["forag.trainer=mle_filter", "forag.rewarded=judge"], "paid nothing"),
         (["forag.trainer=mle_filter", "forag.evaluation=holistic"], "is paid nothing"),
         (["forag.trainer=unlikelihood", "forag.aggregate=min"], "is paid nothing"),
+        (["forag.trainer=mle_filter", "forag.repeats=once"], "is paid nothing"),
+        (["forag.evaluation=holistic", "forag.repeats=once"], "pays no sentence"),
         (["forag.trainer=mle_filter", "forag.baseline=false"], "baseline is false"),
         (["forag.trainer=grpo", "forag.baseline=false"], "baseline is false"),
         (["forag.cold_samples=0", "forag.rewarded=judge", "forag.drawn.temperature=0.5"], "does not use drawn"),

@@ -9,7 +9,8 @@ Our deviations: only the `[Answer]` part counts; the paper's normalisation by th
 that answer's segment values, and the reference's answers are sampled as those that are paid, without beams. Where no reward
 model has judged, the verdicts on claims stand in for it, and the reward says so. The outline is learnt from the policy's own
 samples of the form, drawn where it is told to plan and learnt without being told, instead of from a stronger model's answers;
-the same without an outline, for comparison. An adapter is trained instead of all parameters. GRPO in PPO's place is ours.
+the same without an outline, for comparison. An adapter is trained instead of all parameters. GRPO in PPO's place is ours, and so is `repeats=once`: the paper's sum pays a
+sentence as often as it is said.
 """
 
 from __future__ import annotations
@@ -59,6 +60,9 @@ class FoRAG:
         "subtract the mean factuality of the reference's own answers; none: where the row has it, and in training by PPO; "
         "true: required",
     )
+    repeats: Literal["paid", "once"] = setting(
+        "paid", "a sentence that says again what the answer has said: paid again, as in the paper, or once"
+    )
     rewarded: Literal["model", "judge"] = setting(
         "model", "what training pays: a reward model of the judge's verdicts, trained before, or these themselves", trains=True
     )
@@ -101,7 +105,7 @@ def _shares(config: FoRAG) -> bool:
 def reward(config: FoRAG) -> RewardFn:
     """Feedback with "factuality" verdicts, or "fact" verdicts that stand in, -> reward, events at the ends of sentences."""
     check_values(config)
-    return forag(config.evaluation, AGGREGATES[config.aggregate], config.baseline)
+    return forag(config.evaluation, AGGREGATES[config.aggregate], config.baseline, config.repeats)
 
 
 def checks(config: FoRAG) -> tuple[str, ...]:
@@ -129,7 +133,9 @@ def _check(config: FoRAG) -> None:
             f"forag.baseline is {str(config.baseline).lower()}: with trainer={config.trainer}, which compares the answers of a "
             "group or pays nothing, it does nothing; leave it out, or set forag.trainer=ppo"
         )
-    paid = {"rewarded": "model", "evaluation": "subclaim", "aggregate": "mean"}
+    if config.evaluation == "holistic" and config.repeats == "once":
+        raise WorkbenchError("forag.repeats is once: evaluation=holistic pays no sentence; leave it out")
+    paid = {"rewarded": "model", "evaluation": "subclaim", "aggregate": "mean", "repeats": "paid"}
     if not config.by_rl and (other := [name for name, own in paid.items() if getattr(config, name) != own]):
         said = f"forag.{other[0]} is {getattr(config, other[0])}"
         raise WorkbenchError(f"{said}: trainer={config.trainer} learns from whole answers and is paid nothing; leave it out")
@@ -176,6 +182,7 @@ PARTS = {
         "scored by claim verdicts",
         "sentences without a reward model's score: their claims' verdicts are used",
     ),
+    "repeated": ("said again", "sentences that say again what the answer has said, and are not paid: with repeats=once"),
     "unfinished": ("never written", "sentences that a plan without an answer is taken to lack: each counts as a false one"),
 }
 # *(ours)*, for 1M parameters on two CPU cores. The rates, batches and β of the reward model, of PPO and of the baselines come
