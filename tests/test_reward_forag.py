@@ -240,6 +240,15 @@ def test_ten_thousand_sentences_are_compared_in_linear_time() -> None:
         assert process_time() - begun < 30
 
 
+def test_ten_thousand_answers_in_one_are_looked_through_in_linear_time() -> None:
+    """Each sentence under an [Answer] of its own, and each with a value of a reward model."""
+    feedback = told(*["[Answer] Ada paints."] * 10_000)
+    modelled = with_verdicts(feedback, *(Verdict(f"segment:{number}", "factuality", p=0.75) for number in range(10_000)))
+    begun = process_time()
+    assert (pay(modelled).value, pay(modelled, ONCE).value) == (7500.0, 0.75)
+    assert process_time() - begun < 10
+
+
 def test_failures_and_bad_settings() -> None:
     bad = Failure("verify", "timeout", "no reply")
     assert pay(with_verdicts(MIXED, Verdict("claim:3", "fact", error=bad))) == Reward(None, error=bad)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from math import fsum
 from typing import Literal, NamedTuple
@@ -128,8 +129,13 @@ def _modelled(feedback: Feedback, verdicts: Table) -> list[int]:
         return []
     wanted = answer_sections(text, prefill)
     answer = [(start, end) for section, start, end in sections(text, prefill) if section in wanted]
-    spans = feedback.sentences
-    return [n for n in judged if any(start < spans[n][1] and spans[n][0] < end for start, end in answer)]
+    return [number for number in judged if _meets(feedback.sentences[number], answer)]
+
+
+def _meets(span: tuple[int, int], parts: Sequence[tuple[int, int]]) -> bool:
+    """Whether a place has a character in common with one of the parts, which are in order and disjoint."""
+    before = bisect_left(parts, span[1], key=lambda part: part[0])  # of the parts that begin before it ends, the last ends last
+    return before > 0 and span[0] < parts[before - 1][1]
 
 
 def _answer_claims(feedback: Feedback) -> list[Claim]:
