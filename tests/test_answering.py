@@ -17,6 +17,7 @@ from tests.helpers.tiny_model import make_policy
 from workbench.answering import Answer, Sources, answer, answer_from, closed_world, stored
 from workbench.answering.reader import Reader, reader_of, told_to_plan
 from workbench.answering.sources import question_text
+from workbench.answers.outline import STRUCTURES
 from workbench.bench import TINY_POLICY, bench
 from workbench.checks import Checks, world_checks
 from workbench.cli.answer import _print
@@ -33,7 +34,7 @@ from workbench.policy import load_policy
 from workbench.recipes.forag_stages import PLAN
 from workbench.types import CLAIM_LABELS, TWO_FACETS, Claim, Claims, Passage, Question, Response, WorkbenchError
 from workbench.world import load_world
-from workbench.world.schema import OUTLINE, STRUCTURES
+from workbench.world.schema import OUTLINE
 
 Cli = Callable[..., tuple[int, str, str]]
 SMALL = str(TINY_POLICY / "sft")  # by its folder, whatever world it was built on

@@ -94,6 +94,10 @@ KNOWN: dict[str, dict[str, How]] = {
         ),
         "workbench train rlfh --bench paper --questions hotpotqa --out runs/judged --store wiki "
         f"--judge {JUDGE} --judge-model NAME": How(not_run="needs a GPU, a data set and a model; tests/test_paper_bench.py"),
+        "workbench train forag --bench paper --questions webglm_qa --out runs/outlined --set forag.eval_kinds=long_form "
+        f"--set forag.cold.writer=judge --judge {JUDGE} --judge-model NAME": How(
+            not_run="needs a GPU, a data set and a model; tests/test_paper_bench.py"
+        ),
     },
     "docs/numbers.md": {
         "cat > answers.jsonl": AS_IT_IS,

@@ -260,6 +260,8 @@ def test_the_stages_are_those_that_the_settings_need() -> None:
         (["forag.trainer=mle_filter", "forag.rewarded=judge"], "paid nothing"),
         (["forag.trainer=mle_filter", "forag.evaluation=holistic"], "is paid nothing"),
         (["forag.trainer=unlikelihood", "forag.aggregate=min"], "is paid nothing"),
+        (["forag.trainer=mle_filter", "forag.repeats=once"], "is paid nothing"),
+        (["forag.evaluation=holistic", "forag.repeats=once"], "pays no sentence"),
         (["forag.trainer=mle_filter", "forag.baseline=false"], "baseline is false"),
         (["forag.trainer=grpo", "forag.baseline=false"], "baseline is false"),
         (["forag.cold_samples=0", "forag.rewarded=judge", "forag.drawn.temperature=0.5"], "does not use drawn"),
@@ -289,6 +291,12 @@ def test_the_stages_are_those_that_the_settings_need() -> None:
         (["forag.rewarded=judge", "forag.level=token"], "does not use reward_model"),
         (["forag.outline=false", "forag.told=Plan."], "does not use cold"),
         (["forag.cold_samples=0", "forag.outline=false"], "does not use cold"),
+        (["forag.cold_samples=0", "forag.writer=judge"], "does not use cold"),
+        (["forag.outline=false", "forag.writer=judge"], "does not use cold"),
+        (["forag.writer=judge", "forag.cold_samples=8"], "does not use cold"),
+        (["forag.writer=judge", "forag.told=Plan."], "does not use cold"),
+        (["forag.writer=judge", "forag.rewarded=judge", "forag.drawn.temperature=0.5"], "does not use drawn"),
+        (["forag.writer=judge"], "has none that writes: name one with --judge URL"),
     ],
 )
 def test_what_cannot_work_is_refused_before_anything_is_begun(settings: list[str], message: str, tmp_path: Path) -> None:

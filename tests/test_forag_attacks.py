@@ -1,7 +1,8 @@
 """What a policy could write to be paid more by FoRAG without answering better, judged exactly against the passages.
 
 The paper's reward is a sum over segments, without a bound on their number or an eye for what is said twice: by sentences and
-subclaims every further supported sentence pays, up to the tokens that a response may have. By whole answers nothing here pays.
+subclaims every further supported sentence pays, up to the tokens that a response may have; `repeats=once` is against that. By
+whole answers nothing here pays.
 Against a reference's answer, a refusal pays more than an answer that is worse than the reference; to break off a
 plan does not.
 """
@@ -9,6 +10,7 @@ plan does not.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -22,26 +24,27 @@ from workbench.world import load_world
 WORLD = load_world()
 ASKED = next(q for q in bench("tiny").questions("validation", [TWO_FACETS]) if len(q.passages) == 2)
 SHOWN = [f"{line.rstrip('.')}." for passage in ASKED.passages for line in passage.text.split(". ")[1:]]
+SUBJECT = " ".join(SHOWN[0].split()[:2])
 FALSE = "Nobody Known works at Nowhere Labs."
 PLAN = "[Structure] comparison [Outline] 1. one [1] 2. two [2]"
 HONEST = f"{PLAN} [Answer] {' '.join(SHOWN)}"
 EVALUATIONS: tuple[Evaluation, ...] = ("holistic", "sentence", "subclaim")
 
 
-def paid(text: str, evaluation: Evaluation, baseline: float | None = None) -> Reward:
+def paid(text: str, evaluation: Evaluation, baseline: float | None = None, **settings: Any) -> Reward:
     checks = world_checks(WORLD)
     given = () if baseline is None else (Verdict("response", "baseline", p=baseline),)
     known = replace(checks, verify={**checks.verify, "fact": lambda batch: [
         Checked((*one.verdicts, *given)) for one in checks.verify["fact"](batch)
     ]})  # fmt: skip
-    [feedback] = METHOD.grader(FoRAG(evaluation=evaluation), known)([Response("r", ASKED, text)])
+    [feedback] = METHOD.grader(FoRAG(evaluation=evaluation, **settings), known)([Response("r", ASKED, text)])
     reward = feedback.rewards["forag"]
     assert reward.value is not None, reward.error
     return reward
 
 
-def value(text: str, evaluation: Evaluation, baseline: float | None = None) -> float:
-    found = paid(text, evaluation, baseline).value
+def value(text: str, evaluation: Evaluation, baseline: float | None = None, **settings: Any) -> float:
+    found = paid(text, evaluation, baseline, **settings).value
     assert found is not None
     return found
 
@@ -82,6 +85,74 @@ def test_more_of_the_same_pays_by_sentences_and_not_by_whole_answers(attack: str
         assert reward.value == reward.parts["segments"] > value(HONEST, evaluation)
         assert value(FURTHER[attack], evaluation, 1.0) == 0.0
         assert value(FURTHER[attack], evaluation, 0.9) > value(HONEST, evaluation, 0.9)
+
+
+ONCE: dict[str, Any] = {"repeats": "once"}
+BORN = f"{SUBJECT} was born in {SHOWN[0].split()[-1]}"  # what the first sentence says, in other words
+AGAIN = {
+    "as it was": SHOWN[0],
+    "in capitals": SHOWN[0].upper(),
+    "in small letters": SHOWN[0].lower(),
+    "with other signs": f"“{SHOWN[0].removesuffix('.')}”!",
+    "in other spaces": SHOWN[0].replace(" ", " \u00a0 "),
+    "with what nobody sees": SHOWN[0].replace("o", "o\u200b").replace("u", "u\u00ad\ufe0f"),
+    "in wide letters": "".join(chr(ord(sign) + 0xFEE0) if sign.isalpha() else sign for sign in SHOWN[0]),
+    "citing a passage": f"{SHOWN[0].removesuffix('.')} [1].",
+    "citing another": f"{SHOWN[0].removesuffix('.')} [2].",
+    "citing several": f"{SHOWN[0].removesuffix('.')} [1, 2][3].",
+    "under a second [Answer]": f"[Answer] {SHOWN[0]}",
+    "in other words": BORN,
+}
+
+
+@pytest.mark.parametrize("way", AGAIN)
+@pytest.mark.parametrize("evaluation", EVALUATIONS[1:])
+def test_a_sentence_that_is_said_again_is_paid_once(way: str, evaluation: Evaluation) -> None:
+    """Told again once or twice, or told in the new way first: what was said is worth what the honest answer is."""
+    for text in (
+        f"{HONEST} {AGAIN[way]}",
+        f"{HONEST} {AGAIN[way]} {AGAIN[way]}",
+        f"{PLAN} [Answer] {AGAIN[way]} {' '.join(SHOWN)}",
+    ):
+        for baseline in (None, 0.5):
+            most = value(HONEST, evaluation, baseline)
+            found = paid(text, evaluation, baseline, **ONCE)
+            assert found.value is not None and found.value <= most + 1e-9 and found.parts["repeated"] >= 1, text
+            assert found.parts["segments"] <= len(SHOWN)
+    again = paid(f"{HONEST} {AGAIN[way]}", evaluation, 0.5, **ONCE)
+    assert (again.value, again.parts["repeated"]) == (value(HONEST, evaluation, 0.5), 1.0)
+
+
+def test_what_the_paper_pays_is_paid_as_before() -> None:
+    for evaluation in EVALUATIONS[1:]:
+        assert value(f"{HONEST} {SHOWN[0]}", evaluation) == len(SHOWN) + 1
+        assert "repeated" not in paid(HONEST, evaluation).parts
+        assert paid(HONEST, evaluation, **ONCE).parts == {**paid(HONEST, evaluation).parts, "repeated": 0.0}
+        assert paid(HONEST, evaluation, **ONCE).events == paid(HONEST, evaluation).events
+
+
+def test_what_is_told_before_the_answer_is_no_repetition() -> None:
+    """A plan may say what the answer then says, and so may the thinking."""
+    for before in (f"[Structure] {SHOWN[0]} [Outline] {' '.join(SHOWN)} [Answer]", f"<think>{' '.join(SHOWN)}</think>"):
+        assert value(f"{before} {' '.join(SHOWN)}", "subclaim", **ONCE) == len(SHOWN)
+
+
+def test_a_false_sentence_is_not_excused_as_a_repetition() -> None:
+    """Near a true one in its words, about the same fact, before it or after it: it costs, and the true one pays."""
+    false = SHOWN[0].replace(SHOWN[0].split()[-1], "Ginanex.")
+    for told in ((SHOWN[0], false), (false, SHOWN[0])):
+        found = paid(f"{PLAN} [Answer] {' '.join(told)}", "subclaim", 0.5, **ONCE)
+        assert found.value == 0.0 and sorted(event.value for event in found.events) == [-0.5, 0.5]
+        assert found.parts["repeated"] == 0.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("attack", FURTHER)
+def test_more_of_the_same_pays_nothing_where_it_is_paid_once(attack: str) -> None:
+    for evaluation in EVALUATIONS:
+        for baseline in (None, 0.5, 0.9):
+            settings = {} if evaluation == "holistic" else ONCE
+            assert value(FURTHER[attack], evaluation, baseline, **settings) <= value(HONEST, evaluation, baseline) + 1e-9
 
 
 def test_a_refusal_pays_more_than_an_answer_below_the_reference() -> None:

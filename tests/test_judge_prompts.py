@@ -83,6 +83,7 @@ def make(task: str, text: str) -> tuple[Prompt, list[tuple[str, str]]]:
         "claims": ([text, "x", text], [("claim", text), ("claim", "x"), ("claim", text)]),
         "items": (["i", text], [("item", "i"), ("item", text)]),
         "answers": ([text, text], [("answer", text)] * 2),
+        "outline": (text, [("outline", text)]),
         "passages": (
             [Passage("p", "", text), text, Passage("q", f"T{text}", text)],
             [("materials", "\n\n\n\n"), bare, bare, bare, ("title", f"T{text}")],
@@ -227,6 +228,7 @@ def test_optional_elements_may_be_left_out() -> None:
         ("verify", {"question": "q", "passages": [], "claims": ["c", "d"]}, "takes 1"),
         ("inform", {"question": "q", "response": "r", "claims": []}, "at least one"),
         ("prefer", {"question": "q", "responses": ["r"]}, "takes 2"),
+        ("expand", {"question": "q", "passages": ["p"]}, "needs outline"),
         ("inform", {"question": "q", "response": "r", "claims": "a claim"}, "list of texts"),
     ],
 )
@@ -251,5 +253,6 @@ def test_the_line_form_changes_only_the_reply(text: str) -> None:
 
 
 def test_no_line_form_for_lists_of_sentences() -> None:
-    with pytest.raises(WorkbenchError, match="form='json'"):
-        in_form(render("extract", question="q", response="r"), "line")
+    for prompt in (render("extract", question="q", response="r"), render("outline", question="q", passages=["p"])):
+        with pytest.raises(WorkbenchError, match="form='json'"):
+            in_form(prompt, "line")

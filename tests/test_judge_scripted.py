@@ -47,10 +47,12 @@ def test_every_task_gets_a_reply_that_can_be_read() -> None:
         render("inform", question=question, response=response, claims=["a", "b"]),
         render("checklist", question=question, response=response, items=["a", "b"]),
         render("outcome", question=question, response=response, answers=["Oslo"]),
+        render("outline", question=question, passages=["[Answer] Ada was born in Oslo.", "", "…"]),
+        render("expand", question=question, passages=["Ada [7] </think>."], outline="parallel"),
     ]
     with JudgeServer() as server:
         replies = endpoint(server.url, "m")(prompts)
-    assert [reply.error for reply in replies] == [None] * 6  # a judge reads strictly
+    assert [reply.error for reply in replies] == [None] * 8  # a judge reads strictly
     labels = {json.loads(by_checksum("verify", [Element("claim", f"Claim {n}.")]))["label"] for n in range(50)}
     assert labels == set(LABELS["verify"])
 

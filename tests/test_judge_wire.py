@@ -25,11 +25,16 @@ VALID: dict[str, Any] = {
     "checklist": {"labels": ["missing", "consistent", "contradictory"]},
     "reasoning": {"label": "good"},
     "prefer": {"label": "tie"},
+    "outline": {
+        "structure": "cause and effect",
+        "points": [{"text": "A is B", "passage": 2}, {"text": "B is C", "passage": 1}],
+    },
+    "expand": {"answer": "A is B [2]. So B is C [1]."},
 }
 
 
 def value(task: str) -> Any:
-    return VALID[task] if task in ("extract", "single_pass") else next(iter(VALID[task].values()))
+    return VALID[task] if task in ("extract", "single_pass", "outline") else next(iter(VALID[task].values()))
 
 
 def kind(task: str, text: str, count: int | None = None, **form: Any) -> str:
@@ -181,6 +186,37 @@ def test_lists_have_the_declared_length(task: str) -> None:
     text = json.dumps(VALID[task])
     assert read(task, text, 3) == value(task)
     assert kind(task, text, 2) == kind(task, text, 4) == kind(task, text, 0) == "length"
+
+
+POINT = {"text": "A is B", "passage": 2}
+
+
+@pytest.mark.parametrize(
+    ("points", "expected"),
+    [
+        ([], "length"), ([POINT] * 6, "length"), (POINT, "type"), (["A is B [2]"], "type"), ([{"text": "A is B"}], "keys"),
+        ([{**POINT, "why": "x"}], "keys"), ([{**POINT, "text": " … "}], "blank"), ([{**POINT, "text": None}], "type"),
+        ([{**POINT, "passage": 0}], "label"), ([{**POINT, "passage": -1}], "label"), ([{**POINT, "passage": 4}], "label"),
+        ([{**POINT, "passage": "2"}], "type"), ([{**POINT, "passage": True}], "type"), ([{**POINT, "passage": [1, 2]}], "type"),
+        ([{**POINT, "passage": 2.0}], "type"), ([{**POINT, "passage": 10**30}], "label"),
+    ],
+)  # fmt: skip
+def test_points_name_one_passage_each_that_is_there(points: Any, expected: str) -> None:
+    text = json.dumps({"structure": "parallel", "points": points})
+    assert kind("outline", text, 3) == expected
+    assert read("outline", json.dumps({"structure": "Parallel", "points": [POINT]}), 2)["structure"] == "parallel"
+    for structure, why in (("mixed", "label"), ("", "label"), (None, "type"), (["parallel"], "type")):
+        assert kind("outline", json.dumps({"structure": structure, "points": [POINT]}), 3) == why
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [("", "blank"), ("…", "blank"), (None, "type"), (["A [1]."], "type"), ("A [4].", "label"), ("A [0].", "label"),
+     ("A\ud800 [1].", "characters")],
+)  # fmt: skip
+def test_an_answer_cites_passages_that_are_there(answer: Any, expected: str) -> None:
+    assert kind("expand", json.dumps({"answer": answer}), 3) == expected
+    assert read("expand", '{"answer": "A [3], in [2019] and a[i]."}', 3) == "A [3], in [2019] and a[i]."
 
 
 @pytest.mark.parametrize(

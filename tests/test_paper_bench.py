@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
-from tests.helpers.thinker import hotpotqa, longfact, make_thinker
-from workbench.answers import well_formed
+from tests.helpers.thinker import hotpotqa, longfact, make_thinker, webglm_qa
+from workbench.answers import answer_text, well_formed
+from workbench.answers.outline import citations, read_outline
 from workbench.inspector.runs import Runs
 from workbench.judge import Element
 from workbench.judge.scripted import JudgeServer, by_checksum
@@ -40,6 +41,13 @@ SETTINGS["klcf"] = [
     *(f"klcf.prepare.{one}" for one in ("samples=8", "max_new_tokens=24", "told=")),
     *(f"klcf.truth_model.{one}" for one in ("steps=1", "batch=4", "lora_r=4")),
     *(f"klcf.{one}" for one in ("system=", "eval_kinds=long_form", "l_max=64", "l_cache=16", "held_out=0")),
+]
+SETTINGS["forag"] = [
+    *(f"forag.ppo.{one}" for one in PPO),
+    *(f"forag.cold.{one}" for one in ("writer=judge", "cold_questions=5")),
+    *(f"forag.{part}.{one}" for part in ("sft", "reward_model") for one in ("steps=1", "epochs=none", "batch=4", "lora_r=4")),
+    *(f"forag.drawn.{one}" for one in ("samples=4", "max_new_tokens=24", "references=1", "questions=6", "held_out=0.4")),
+    *(f"forag.{one}" for one in ("eval_kinds=long_form", "repeats=once")),
 ]
 DIES_AT = {"rlfh": 2, "knowrl": 3, "klcf": 3}  # the first row is that of KnowRL's cold start, of KLCF's truthfulness model
 
@@ -150,3 +158,53 @@ def test_klcf_prepares_by_a_judge_is_killed_and_goes_on(thinker: Path, tmp_path:
         assert len(truths) == len(row.claims) and all(verdict.p is not None for verdict in truths)
         formed = well_formed(row.response.text, row.response.prefill)
         assert row.rewards["klcf"].parts["format"] == (0.0 if formed else -1.0)
+
+
+@pytest.mark.slow
+def test_forag_learns_outlines_that_a_judge_writes_is_killed_and_goes_on(thinker: Path, tmp_path: Path, cli: Cli) -> None:
+    """Killed where half of what was written is recorded, and again in PPO's first step, behind cold start and reward model."""
+    out = tmp_path / "runs" / "forag"
+    with JudgeServer(reply=reply) as server:
+        words = command("forag", out, thinker, webglm_qa(tmp_path / "webglm.jsonl"), server.url)
+        for place in ("feedback:1", "3"):
+            dying = [sys.executable, "-m", "tests.helpers.dying_run", place, *words]
+            killed = subprocess.run(dying, cwd=ROOT, capture_output=True, text=True)
+            assert killed.returncode == -signal.SIGKILL, killed.stderr[-2000:]
+            left = {path.name for path in (out / "stages" / "cold_start").iterdir()}
+            assert left == {".written.partial"} if place == "feedback:1" else {"written", "policy", "card.json"} <= left
+        judged = dict(server.tasks)
+        code, told, err = cli(*words, "--json")
+        assert code == 0, err
+        assert sorted(server.asked.values()) == [*[1] * (len(server.asked) - 1), 3]  # but whether it is there, nothing twice
+        assert server.tasks["outline"] == server.tasks["expand"] == judged["outline"] == 5
+    summary: dict[str, Any] = json.loads(told)
+    assert summary["status"] == "done" and summary["failed"] == 0 and summary["policy"] == str(thinker)
+    for when in ("before", "after"):
+        assert summary[when]["greedy"]["factscore"]["value"] is not None
+
+    cold = out / "stages" / "cold_start"
+    card = json.loads((cold / "card.json").read_text())
+    assert (card["rule"], card["rows"], card["dropped_samples"]) == ("cold_start_written", {"in form": 5}, {})
+    written = list(iter_feedback(cold / "written"))
+    assert len(written) == 5 and summary["cost"]["calls"] >= sum(row.cost.calls + row.cost.cached for row in written) == 10
+    for row in written:
+        response = row.response
+        thought, _, said = response.text.partition("</think>")
+        outline = read_outline(said)
+        assert (response.prefill, thought) == ("<think>\n", "") and outline is not None and not row.verdicts
+        assert answer_text(response.text, response.prefill) == outline.answer  # learnt behind the thinking, not in it
+        assert [point.source for point in outline.points] == citations(outline.answer) == [1, 2, 3]
+
+    model = json.loads((out / "stages" / "reward_model" / "card.json").read_text())
+    assert model["rule"] == "judged_segments" and model["cut"]["both"] > 0
+    held = json.loads((out / "stages" / "reward_model" / "held_out.json").read_text())
+    assert held["rows"] > 0 and held["segments"] > 0
+    reference = list(iter_feedback(out / "stages" / "reference" / "samples"))
+    rows = list(iter_feedback(out))
+    assert len(rows) == 8 and {row.response.question.id for row in reference} >= {row.response.question.id for row in rows}
+    assert any(row.claims for row in rows)
+    for row in rows:
+        assert row.error is None and row.response.prefill == "<think>\n" and len(row.response.question.passages) == 3
+        assert {verdict.aspect for verdict in row.verdicts} <= {"factuality", "baseline"} and row.cost.calls == 0
+        paid = row.rewards["forag"]
+        assert paid.value is not None and paid.parts["stood_in"] == 0.0 and "repeated" in paid.parts

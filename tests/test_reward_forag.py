@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from time import process_time
 
 import pytest
 
@@ -10,7 +12,7 @@ from tests.helpers.reward_rows import row, with_verdicts
 from workbench.answers import answer_sections
 from workbench.grade import rescore
 from workbench.recipes.forag import FoRAG, reward
-from workbench.types import Failure, Feedback, Reward, Verdict, WorkbenchError
+from workbench.types import Claim, Failure, Feedback, Reward, Verdict, WorkbenchError
 
 # One sentence with labels 1, 1, 0 (correct, hedged but true, wrong), one with 0 (vague), one without claims.
 MIXED = row([("correct", 5), ("hedged_correct", 3), ("wrong", 2)], [("vague", 3)], [])
@@ -154,6 +156,97 @@ def test_a_judged_sentence_may_begin_or_end_with_the_tag_of_the_answer() -> None
 )
 def test_what_makes_the_answer(text: str, marked: bool) -> None:
     assert answer_sections(text) == (("answer",) if marked else ("answer", "body"))
+
+
+def told(*sentences: str, claims: Sequence[Sequence[str]] | None = None, labels: str = "correct") -> Feedback:
+    """An answer of these sentences, each with the claims that are given, or with itself as its one claim."""
+    text, spans = " ".join(sentences), list[tuple[int, int]]()
+    for sentence in sentences:
+        spans.append((start := spans[-1][1] + 1 if spans else 0, start + len(sentence)))
+    texts = [(number, claim) for number, own in enumerate(claims or [[one] for one in sentences]) for claim in own]
+    made = tuple(Claim(place, claim, "body", number) for place, (number, claim) in enumerate(texts))
+    facts = tuple(Verdict(f"claim:{claim.id}", "fact", labels, by="test") for claim in made)
+    return Feedback(replace(MIXED.response, text=text, offsets=()), tuple(spans), made, facts)
+
+
+ONCE = FoRAG(repeats="once")
+
+
+@pytest.mark.parametrize(
+    ("sentences", "paid"),
+    [
+        (["Ada lives in Oslo.", "Ada lives in Oslo."], 1),
+        (["Ada lives in Oslo [1].", "ADA lives, in Oslo [2]!", "In Oslo lives Ada."], 1),
+        (["Ada lives in Oslo.", "Ada lives in Rome."], 2),
+        (["Ada lives in Oslo.", "Ada does not live in Oslo.", "Ada doesn't live in Oslo."], 2),
+        (["It fell by 3.5 %.", "It fell by 5.3 %.", "It fell by 3.5 percent.", "It fell by -3.5 %."], 3),
+        (["1,200 people came.", "1200 people came.", "Two thousand people came.", "2000 people came."], 2),
+        (["She codes in C.", "She codes in C++.", "She codes in C#."], 3),
+        (["住在奥斯陆。", "住在罗马。", "住在奥斯陆"], 2),
+        (["Ada lives in Oslo.", "Bo works.", "Cy sings.", "Ada lives in Oslo.", "Bo works.", "Dee sings."], 4),
+    ],
+)
+def test_a_sentence_that_says_again_what_was_said_is_no_segment(sentences: list[str], paid: int) -> None:
+    feedback = told(*sentences)
+    found = pay(feedback, ONCE)
+    assert (found.value, found.parts["segments"], found.parts["stood_in"]) == (paid, paid, paid)
+    assert found.parts["repeated"] == len(sentences) - paid and pay(feedback).value == len(sentences)
+    modelled = with_verdicts(feedback, *(Verdict(f"segment:{n}", "factuality", p=0.75) for n in range(len(sentences))))
+    compared = with_verdicts(modelled, BASELINE)
+    assert pay(modelled, ONCE).value == pytest.approx(0.75 * paid)
+    assert pay(compared, ONCE).value == pytest.approx((0.75 - 0.4) * paid)  # a repetition neither pays nor costs
+    assert pay(modelled, FoRAG(evaluation="holistic", repeats="once")).parts.keys() == pay(feedback).parts.keys()
+
+
+def test_a_sentence_repeats_where_each_of_its_claims_was_made_before() -> None:
+    """In whatever sentences; a single new claim makes it a segment."""
+    claims = [["Ada paints", "Ada sings"], ["Bo paints"], ["Bo paints", "ada PAINTS"], ["Ada sings", "Ada is tall"], []]
+    sentences = ["Ada paints and sings.", "So does Bo.", "Both paint.", "A tall singer she is.", "Well."]
+    found = pay(told(*sentences, claims=claims), ONCE)
+    assert (found.value, found.parts["repeated"]) == (3.0, 1.0)
+    assert [event.end for event in found.events] == [21, 33, 67]
+    stray = told("Ada paints.", claims=[["Ada paints"]])
+    placeless = replace(stray, claims=(*stray.claims, Claim(1, "Ada paints."), Claim(2, "Ada sings.")))
+    facts = [Verdict(f"claim:{number}", "fact", "correct") for number in range(3)]
+    assert pay(with_verdicts(placeless, *facts), ONCE).value == 2.0  # the claims without a sentence are one segment, one new
+    alone = replace(placeless, claims=placeless.claims[:2])
+    assert pay(with_verdicts(alone, *facts), ONCE).parts == pytest.approx(
+        {"factuality": 1.0, "segments": 1, "baseline": 0, "stood_in": 1, "unfinished": 0, "repeated": 1}
+    )
+
+
+def test_the_judge_may_know_that_a_claim_repeats_in_other_words() -> None:
+    feedback = told("Ada is from Oslo.", "Oslo is where Ada was born.", "Bo is from Oslo.")
+    assert pay(feedback, ONCE).value == 3.0
+    useless = Verdict("claim:1", "subject", "asked", by="world")
+    assert pay(with_verdicts(feedback, useless), ONCE).value == 2.0
+    for none in (replace(useless, label="other"), replace(useless, label=None, error=Failure("verify", "x", "y"))):
+        assert pay(with_verdicts(feedback, none), ONCE).value == 3.0
+
+
+def test_a_failure_in_a_repetition_is_a_failure() -> None:
+    feedback = told("Ada paints.", "Ada paints.")
+    bad = Failure("verify", "timeout", "no reply")
+    for verdict in (Verdict("claim:1", "fact", error=bad), Verdict("segment:1", "factuality", error=bad)):
+        assert pay(with_verdicts(feedback, verdict), ONCE) == Reward(None, error=bad)
+
+
+def test_ten_thousand_sentences_are_compared_in_linear_time() -> None:
+    """Of other words each, or the same again; a scan of all earlier ones would take minutes."""
+    for sentences in ([f"Ada{number} paints." for number in range(10_000)], ["Ada paints."] * 10_000):
+        feedback = told(*sentences)
+        begun = process_time()
+        assert pay(feedback, ONCE).value == len(set(sentences))
+        assert process_time() - begun < 30
+
+
+def test_ten_thousand_answers_in_one_are_looked_through_in_linear_time() -> None:
+    """Each sentence under an [Answer] of its own, and each with a value of a reward model."""
+    feedback = told(*["[Answer] Ada paints."] * 10_000)
+    modelled = with_verdicts(feedback, *(Verdict(f"segment:{number}", "factuality", p=0.75) for number in range(10_000)))
+    begun = process_time()
+    assert (pay(modelled).value, pay(modelled, ONCE).value) == (7500.0, 0.75)
+    assert process_time() - begun < 10
 
 
 def test_failures_and_bad_settings() -> None:

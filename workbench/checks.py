@@ -9,6 +9,7 @@ from typing import Literal
 from workbench.entailment import load_verifier
 from workbench.extract import judged, rules, single_pass
 from workbench.extract import world as world_claims
+from workbench.judge.outlines import Write, outlines
 from workbench.knowledge import Search
 from workbench.types import Extract, Judge, Question, Verify
 from workbench.verify import checklist, claim_checklist, facts, judged_outcome, outcome, reasoning
@@ -33,13 +34,15 @@ class Checks:
     other: put it into `verify` under its name, and the methods whose settings ask for it find it there.
 
     `single_pass`, where there is one, reads claims and labels them in one call, in place of `extract` and "fact".
-    `recognise` completes a question with what the judge knows of it.
+    `recognise` completes a question with what the judge knows of it. `write`, where there is one, writes planned answers to
+    questions from their passages.
     """
 
     extract: Extract
     verify: Mapping[str, Verify]
     single_pass: Extract | None = None
     recognise: Callable[[Question], Question] | None = None
+    write: Write | None = None
 
 
 # The checks that look at claims, or at the sentences that are found with them.
@@ -81,7 +84,7 @@ def judge_checks(
         "reasoning": reasoning(judge),
     }
     together = single_pass(judge)
-    return Checks(judged(judge) if mode == "pipeline" else together, verify, together)
+    return Checks(judged(judge) if mode == "pipeline" else together, verify, together, write=outlines(judge))
 
 
 def rule_checks(require_box: bool | None = False) -> Checks:

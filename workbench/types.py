@@ -71,6 +71,7 @@ FAILURES: Mapping[str, tuple[str, ...]] = {
     ),
     "parse": (
         "empty", "too_long", "not_json", "not_line", "extra_text", "keys", "type", "length", "label", "blank", "characters",
+        "form",
     ),
     "retrieve": ("no_passages", "search"),
     "verify": ("unparsed", "language", "not_finite", "not_probed", "too_long"),

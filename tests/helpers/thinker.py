@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.helpers.tiny_model import WORDS, byte_tokenizer
 from workbench.bench import THINK_THEN_BOX
-from workbench.data import split_of
+from workbench.data import load, split_of
 from workbench.recipes.knowrl import ASKED
 from workbench.train.rows import laid_out
 from workbench.types import Question
@@ -81,6 +81,25 @@ def hotpotqa(path: Path, each: int = 6) -> Path:
                  "supporting_facts": [[name, 0], [city, 0]], "context": context}
             )  # fmt: skip
     path.write_text(json.dumps([row for kept in rows.values() for row in kept]))
+    return path
+
+
+def webglm_qa(path: Path, each: int = 6) -> Path:
+    """A file of WebGLM-QA's columns, as JSON lines, with `each` questions of every split: three references each, an answer that
+    cites them, and no ids, which follow from the questions."""
+    rows = [
+        {
+            "question": f"Where is {name} of {city}, number {number}",
+            "answer": f"{name} lives in {city}[1]. It lies there[2].",
+            "references": [f"{name} lives in {city}.", f"{city} lies there.", f"{PEOPLE[number % 7]} works in Lima."],
+        }
+        for number in range(20) for name in PEOPLE[:5] for city in CITIES
+    ]  # fmt: skip
+    kept: dict[str, list[str]] = {"rl": [], "validation": [], "test": []}
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for row, question in zip(rows, load(path), strict=True):
+        kept[question.meta["split"]].append(json.dumps(row) + "\n")
+    path.write_text("".join(line for lines in kept.values() for line in lines[:each]))
     return path
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from workbench.answers.sections import outlined
 
 MOST_POINTS = 5
+STRUCTURES = ("general to specific", "progressive", "comparison", "cause and effect", "parallel", "chronological")
 _MARKER = re.compile(r"\[(?:Structure|Outline|Answer)\]")
 _NUMBER = re.compile(r"(?<!\S)(\d+)[.)](?!\S)")
 _SOURCE = re.compile(r"\[(\d{1,3})\]$")
@@ -59,6 +60,16 @@ def read_plan(text: str) -> tuple[str, tuple[str, ...]] | None:
         return read.structure, tuple(p.text if p.source is None else f"{p.text} [{p.source}]" for p in read.points)
     _, structure, outline, _ = (part.strip() for part in _MARKER.split(text))
     return structure, tuple(line.strip() for line in outline.splitlines() if line.strip())
+
+
+def written_outline(outline: Outline) -> str:
+    """The text that `read_outline` reads as this. If a part holds a marker, or a point the number of the next, there is none:
+    then it reads something else."""
+    points = "\n".join(
+        f"{number}. {point.text}" if point.source is None else f"{number}. {point.text} [{point.source}]"
+        for number, point in enumerate(outline.points, start=1)
+    )
+    return f"[Structure] {outline.structure}\n[Outline]\n{points}\n[Answer]\n{outline.answer}"
 
 
 def citations(text: str) -> list[int]:

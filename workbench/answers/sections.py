@@ -115,6 +115,11 @@ def planned(text: str) -> bool:
     return any(marker["part"] for marker in _MARKER.finditer(text))
 
 
+def unmarked(text: str) -> str:
+    """The text with a space in the place of every tag and marker."""
+    return _MARKER.sub(" ", text)
+
+
 def unfinished(text: str, prefill: str = "") -> bool:
     """Whether an answer is planned, and then none is given: there is no `[Answer]`, or nothing in it."""
     pieces = _after_thinking(_pieces(text, prefill)[0])

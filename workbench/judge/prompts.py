@@ -24,6 +24,8 @@ TASKS = {
     "checklist": ("question", "response", "items"),
     "reasoning": ("question", "answers?", "response"),
     "prefer": ("question", "responses"),
+    "outline": ("question", "passages"),
+    "expand": ("question", "passages", "outline"),
 }
 REPLY = "\n## Reply\n"  # the heading under which every template says what a reply looks like; it comes after the data
 
@@ -61,20 +63,21 @@ def render(
     claims: Sequence[str] | None = None,
     items: Sequence[str] | None = None,
     answers: Sequence[str] | None = None,
+    outline: str | None = None,
 ) -> Prompt:
     """The prompt of one task (`TASKS` says which takes what), from the template `prompts/<task>.md`.
 
     Each text is in an element of its own: `<question>`, `<response>` (two for "prefer": `responses`), `<materials>` with a
-    `<passage>` each, which starts with a `<title>` if it has one, `<claim>`, `<item>`, `<answer>`. The texts are escaped, and
-    the templates have no other tags, so that `elements` gives back exactly what was passed, whatever it contains. Nothing in
-    them is a heading, or cannot be seen.
+    `<passage>` each, which starts with a `<title>` if it has one, `<claim>`, `<item>`, `<answer>`, `<outline>`. The texts are
+    escaped, and the templates have no other tags, so that `elements` gives back exactly what was passed, whatever it contains.
+    Nothing in them is a heading, or cannot be seen.
 
     Raises:
         WorkbenchError: an argument that the task needs is missing, does not belong to it, or has the wrong number of texts.
     """
     inputs = {
         "question": question, "response": response, "responses": responses, "passages": passages,
-        "claims": claims, "items": items, "answers": answers,
+        "claims": claims, "items": items, "answers": answers, "outline": outline,
     }  # fmt: skip
     _check(task, {name for name, value in inputs.items() if value is not None})
     blocks = {
@@ -85,6 +88,7 @@ def render(
         "responses": [_element("response", candidate) for candidate in _number(task, responses, 2)],
         "claims": [_element("claim", claim) for claim in _number(task, claims, 1 if task == "verify" else None)],
         "items": [_element("item", item) for item in _number(task, items, None)],
+        "outline": [_element("outline", outline or "")],
     }
     names = [name.rstrip("?") for name in TASKS[task] if inputs[name.rstrip("?")] is not None]
     data = "\n".join(block for name in names for block in blocks[name])
@@ -115,8 +119,9 @@ def elements(text: str) -> tuple[Element, ...]:
 
 
 def count(prompt: Prompt) -> int | None:
-    """How many labels or ratings the reply has to give: one for each claim or item; None for tasks that give no list."""
-    tag = {"inform": "<claim>", "checklist": "<item>"}.get(prompt.task)
+    """How many labels or ratings the reply has to give, one for each claim or item, or how many passages it may name; None for
+    tasks that do neither."""
+    tag = {"inform": "<claim>", "checklist": "<item>", "outline": "<passage>", "expand": "<passage>"}.get(prompt.task)
     return prompt.text.count(tag) if tag else None
 
 

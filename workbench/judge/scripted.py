@@ -36,6 +36,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 from zlib import crc32
 
+from workbench.answers.outline import MOST_POINTS
 from workbench.judge.prompts import Element, elements
 from workbench.judge.wire import LABELS
 from workbench.types import WorkbenchError
@@ -76,11 +77,22 @@ def by_checksum(task: str, elements: Sequence[Element]) -> str:
     if task in ("extract", "single_pass"):
         sentences = [sentence.strip() for sentence in re.findall(r"[^.!?\n]+[.!?]?", texts["response"][0])]
         return json.dumps({"sentences": [_sentence(task, text) for text in sentences if any(map(str.isalnum, text))]})
+    if task in ("outline", "expand"):
+        return json.dumps(_planned(task, next(element for element in elements if element.tag == "materials")))
     if task == "inform":
         return json.dumps({"ratings": [_rating(claim) for claim in texts["claim"]]})
     if task == "checklist":
         return json.dumps({"labels": [_label(task, item + texts["response"][0]) for item in texts["item"]]})
     return json.dumps({"label": _label(task, "".join((*texts["claim"], *texts["response"])))})
+
+
+def _planned(task: str, materials: Element) -> dict[str, Any]:
+    """A point for each of the first passages, by its first words; or these as the sentences of an answer."""
+    shown = [" ".join(re.findall(r"\w+", one.text)[:5]) or "nothing" for one in materials.children[:MOST_POINTS]]
+    if task == "expand":
+        return {"answer": " ".join(f"{text} [{number}]." for number, text in enumerate(shown, 1)) or "Nothing."}
+    points = [{"text": text, "passage": number} for number, text in enumerate(shown, 1)]
+    return {"structure": _label(task, "".join(shown)), "points": points}
 
 
 def _sentence(task: str, text: str) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
+from workbench.answers.outline import MOST_POINTS, STRUCTURES, citations
 from workbench.judge.prompts import TASKS, count, with_reply
 from workbench.types import CLAIM_LABELS, ITEM_LABELS, OUTCOMES, PREFERENCES, REASONING, Failure, Prompt, WorkbenchError
 
@@ -17,6 +18,7 @@ LABELS = {
     "checklist": ITEM_LABELS,
     "reasoning": REASONING,
     "prefer": PREFERENCES,
+    "outline": STRUCTURES,
 }
 RATINGS = range(1, 6)
 LONGEST = 200_000  # characters; no honest reply comes near
@@ -40,12 +42,13 @@ def read(task: str, text: str, count: int | None = None, form: Form = "json") ->
     """Read one reply.
 
     Args:
-        count: how many labels ("checklist") or ratings ("inform") there have to be; None accepts any number.
+        count: how many labels ("checklist") or ratings ("inform") there have to be, or how many passages there are to name
+            ("outline", "expand"); None accepts any number.
         form: "json", or "line" for judges that cannot write JSON: one line `LABEL: …`, `LABELS: …, …` or `RATINGS: …, …`.
 
     Returns:
-        a `Failure` of stage "parse"; or for "extract" and "single_pass" the object `{"sentences": […]}`, for "checklist" a
-        list of labels, for "inform" a list of whole numbers 1–5, for all others a label.
+        a `Failure` of stage "parse"; or for "extract", "single_pass" and "outline" the object, for "checklist" a list of
+        labels, for "inform" a list of whole numbers 1–5, for "expand" the text of the answer, for all others a label.
 
     A reasoning judge's thoughts may stand before the value, from the <think> that the reply begins with to its </think>.
     Around the JSON object may be white space and one code fence, nothing else. Keys are exact. A label is one of `LABELS` of
@@ -99,7 +102,7 @@ def clip(text: str) -> str:
 
 
 def _key(task: str) -> str:
-    if task in ("extract", "single_pass"):
+    if task in ("extract", "single_pass", "outline", "expand"):
         raise WorkbenchError(f"a reply to '{task}' does not fit on one line: use form='json' for it")
     return {"inform": "ratings", "checklist": "labels"}.get(task, "label")
 
@@ -190,6 +193,37 @@ def _judged_claim(value: Any, task: str) -> dict[str, Any]:
     }
 
 
+def _outline(value: Any, task: str, passages: int | None) -> dict[str, Any]:
+    fields = _fields(value, "structure", "points")
+    points = _list(fields["points"], "points")
+    if not 1 <= len(points) <= MOST_POINTS:
+        raise _Unreadable("length", f"an outline has 1 to {MOST_POINTS} points, not {len(points)}")
+    return {"structure": _label(fields["structure"], task), "points": [_point(point, task, passages) for point in points]}
+
+
+def _point(value: Any, task: str, passages: int | None) -> dict[str, Any]:
+    fields = _fields(value, "text", "passage")
+    number = fields["passage"]
+    if type(number) is not int:
+        raise _Unreadable("type", f"a passage's number has to be a whole number, not {_kind(number)}")
+    return {"text": _text(fields["text"], task), "passage": _passage(number, passages)}
+
+
+def _answer(value: Any, task: str, passages: int | None) -> str:
+    text = _text(_fields(value, "answer")["answer"], task)
+    for number in citations(text):
+        _passage(number, passages)
+    return text
+
+
+def _passage(number: int, passages: int | None) -> int:
+    if number < 1 or (passages is not None and number > passages):
+        raise _Unreadable(
+            "label", f"there is no passage {str(number)[:20]}: they are counted from 1 to {passages or 'the last'}"
+        )
+    return number
+
+
 def _fields(value: Any, *names: str) -> Mapping[str, Any]:
     if not isinstance(value, dict):
         raise _Unreadable("type", f"a JSON object with {', '.join(names)} is expected, not {_kind(value)}")
@@ -242,5 +276,7 @@ _READERS: dict[str, Callable[[Any, str, int | None], Any]] = {
     "single_pass": _sentences(_judged_claim),
     "checklist": _labels,
     "inform": _ratings,
+    "outline": _outline,
+    "expand": _answer,
     **dict.fromkeys(("verify", "outcome", "reasoning", "prefer"), _labelled),
 }

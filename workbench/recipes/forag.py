@@ -8,8 +8,9 @@ holistic .8493 with a sequence-level reward model; unlikelihood .8419, filtered 
 Our deviations: only the `[Answer]` part counts; the paper's normalisation by the reference's own answer subtracts the mean of
 that answer's segment values, and the reference's answers are sampled as those that are paid, without beams. Where no reward
 model has judged, the verdicts on claims stand in for it, and the reward says so. The outline is learnt from the policy's own
-samples of the form, drawn where it is told to plan and learnt without being told, instead of from a stronger model's answers;
-the same without an outline, for comparison. An adapter is trained instead of all parameters. GRPO in PPO's place is ours.
+samples of the form, drawn where it is told to plan and learnt without being told; with `cold.writer=judge`, as in the paper,
+from a stronger model's; for comparison there are answers without an outline. An adapter is trained instead of all parameters.
+GRPO in PPO's place is ours, and so is `repeats=once`: the paper's sum pays a sentence as often as it is said.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Any, Literal
 
 from workbench.bench import Bench
 from workbench.config import check_values, setting
-from workbench.recipes.forag_stages import Drawn, Outlined, stages_for, written
+from workbench.recipes.forag_stages import Drawn, Outlined, most_tokens, stages_for
 from workbench.recipes.method import Method, Prompts, scaled
 from workbench.reward import forag
 from workbench.reward.forag import Aggregate, mean
@@ -58,6 +59,9 @@ class FoRAG:
         None,
         "subtract the mean factuality of the reference's own answers; none: where the row has it, and in training by PPO; "
         "true: required",
+    )
+    repeats: Literal["paid", "once"] = setting(
+        "paid", "a sentence that says again what the answer has said: paid again, as in the paper, or once"
     )
     rewarded: Literal["model", "judge"] = setting(
         "model", "what training pays: a reward model of the judge's verdicts, trained before, or these themselves", trains=True
@@ -101,7 +105,7 @@ def _shares(config: FoRAG) -> bool:
 def reward(config: FoRAG) -> RewardFn:
     """Feedback with "factuality" verdicts, or "fact" verdicts that stand in, -> reward, events at the ends of sentences."""
     check_values(config)
-    return forag(config.evaluation, AGGREGATES[config.aggregate], config.baseline)
+    return forag(config.evaluation, AGGREGATES[config.aggregate], config.baseline, config.repeats)
 
 
 def checks(config: FoRAG) -> tuple[str, ...]:
@@ -124,16 +128,22 @@ def _check(config: FoRAG) -> None:
         raise WorkbenchError(
             f"forag.aggregate is {config.aggregate}: it joins the claims of evaluation=subclaim alone; leave it out"
         )
+    if config.cold.writer == "judge" and not config.cold.outline:
+        raise WorkbenchError(
+            "forag.cold.writer is judge, and a judge writes outlined answers: leave it out, or set outline=true"
+        )
     if config.baseline is not None and config.trainer != "ppo":
         raise WorkbenchError(
             f"forag.baseline is {str(config.baseline).lower()}: with trainer={config.trainer}, which compares the answers of a "
             "group or pays nothing, it does nothing; leave it out, or set forag.trainer=ppo"
         )
-    paid = {"rewarded": "model", "evaluation": "subclaim", "aggregate": "mean"}
+    if config.evaluation == "holistic" and config.repeats == "once":
+        raise WorkbenchError("forag.repeats is once: evaluation=holistic pays no sentence; leave it out")
+    paid = {"rewarded": "model", "evaluation": "subclaim", "aggregate": "mean", "repeats": "paid"}
     if not config.by_rl and (other := [name for name, own in paid.items() if getattr(config, name) != own]):
         said = f"forag.{other[0]} is {getattr(config, other[0])}"
         raise WorkbenchError(f"{said}: trainer={config.trainer} learns from whole answers and is paid nothing; leave it out")
-    if config.by_rl and config.rewarded == "model" and config.reward_model.max_length <= (most := written(config, METHOD)):
+    if config.by_rl and config.rewarded == "model" and config.reward_model.max_length <= (most := most_tokens(config, METHOD)):
         raise WorkbenchError(
             f"forag.reward_model.max_length is {config.reward_model.max_length}, and answers have up to {most} tokens after "
             "their prompts: set it higher, or max_new_tokens lower"
@@ -150,17 +160,20 @@ def idle(config: FoRAG) -> set[str]:
     if config.trainer != "unlikelihood":
         left |= {"drawn.unlearn"}
     if not config.cold.cold_samples:
-        left |= {"sft", "cold.outline", "cold.told", "cold.cold_questions"}
+        left |= {"sft", "cold.outline", "cold.writer", "cold.told", "cold.cold_questions"}
     elif not config.cold.outline:
-        left |= {"cold.told"}
+        left |= {"cold.writer", "cold.told"}
+    elif not config.cold.sampled:
+        left |= {"cold.told", "cold.cold_samples"}
     if not config.by_rl or config.rewarded == "judge":
         left |= {"reward_model", "drawn.held_out"}
     if config.by_rl and config.rewarded == "judge":
         left |= {"drawn.questions", "drawn.samples"}
     if not config.compares:
         left |= {"drawn.references"}
-    if config.by_rl and config.rewarded == "judge" and not config.cold.cold_samples:
-        left |= {"drawn.temperature", "drawn.max_new_tokens", *([] if config.compares else ["drawn.max_failed"])}
+    if config.by_rl and config.rewarded == "judge" and not config.cold.sampled:
+        alone = not config.cold.cold_samples and not config.compares
+        left |= {"drawn.temperature", "drawn.max_new_tokens", *(["drawn.max_failed"] if alone else [])}
     return left
 
 
@@ -176,6 +189,7 @@ PARTS = {
         "scored by claim verdicts",
         "sentences without a reward model's score: their claims' verdicts are used",
     ),
+    "repeated": ("said again", "sentences that say again what the answer has said, and are not paid: with repeats=once"),
     "unfinished": ("never written", "sentences that a plan without an answer is taken to lack: each counts as a false one"),
 }
 # *(ours)*, for 1M parameters on two CPU cores. The rates, batches and β of the reward model, of PPO and of the baselines come

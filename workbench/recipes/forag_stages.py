@@ -23,7 +23,7 @@ from workbench.store import iter_feedback
 from workbench.train import reward_model
 from workbench.train.collect import SAMPLES, collect
 from workbench.train.grpo import grpo_stage
-from workbench.train.pairs import cold_start_forag, cold_start_plain, mle_filter, unlikely
+from workbench.train.pairs import cold_start_forag, cold_start_plain, cold_start_written, mle_filter, unlikely
 from workbench.train.ppo import ppo_stage
 from workbench.train.reward_model import RewardModel, train_reward_model
 from workbench.train.rows import Card, Example
@@ -31,6 +31,7 @@ from workbench.train.scorer import MODEL, load_reward_model
 from workbench.train.segments import HELD_OUT, apart, baseline, cuts, factuality, held_out, judged_rows, reference_values
 from workbench.train.sft import sft_stage
 from workbench.train.stage import Job, Stage, Status, order
+from workbench.train.written import WRITTEN, written
 from workbench.types import TWO_FACETS, Feedback, Grade, Question, Response, WorkbenchError
 
 COLD = ("prompts", "cold", "sft")  # the parts of a config that a cold start rests on, beside how it samples
@@ -44,12 +45,19 @@ PLAN = (
 
 @dataclass(frozen=True)
 class Outlined:
-    """The policy's own samples that a cold start learns the form of; 0 samples: there is none."""
+    """The answers that a cold start learns the form of, the policy's own samples or a judge's; 0 samples: there is none."""
 
     outline: bool = setting(True, "whether answers are planned before they are written")
+    writer: Literal["policy", "judge"] = setting(
+        "policy", "who writes the outlined answers: the policy, told to plan, or as in the paper a stronger model, the judge"
+    )
     told: str = setting(PLAN, "what the policy is told when it samples outlines, and not when it learns them")  # (ours)
-    cold_samples: int = setting(4, "sampled responses a question")
+    cold_samples: int = setting(4, "sampled responses a question; a judge writes one")
     cold_questions: int = setting(1000, "questions that they answer")
+
+    @property
+    def sampled(self) -> bool:
+        return bool(self.cold_samples) and self.writer == "policy"
 
 
 def plans_untold(config: Mapping[str, Any]) -> bool:
@@ -154,6 +162,11 @@ def stages_for(config: Any, bench: Bench, method: Method, aggregate: Aggregate, 
         )
     course = Course(config, questions, bench.checks, method, aggregate, bench.llm_judge is not None, loss)
     course.judging()  # a judge that cannot tell facts is named now
+    if config.cold.cold_samples and config.cold.writer == "judge" and bench.checks.write is None:
+        raise WorkbenchError(
+            f"{method.name}.cold.writer is judge, and bench '{bench.name}' has none that writes: name one with --judge URL "
+            "--judge-model NAME, or leave it out"
+        )
     cold = [_cold_start(course)] if config.cold.cold_samples else []
     if not config.by_rl:
         return [*cold, sft_stage(config.tuned, lambda job: _tuned_rows(course, job), name=config.trainer)]
@@ -166,11 +179,15 @@ def stages_for(config: Any, bench: Bench, method: Method, aggregate: Aggregate, 
 
 
 def _cold_start(course: Course) -> Stage:
-    """SFT on the policy's own samples of the form, which it is told to plan and learns to do untold."""
+    """SFT on a judge's answers, or on the policy's own samples of the form, drawn where it is told to plan, learnt untold."""
     config = course.config
 
     def rows(job: Job) -> tuple[list[Example], Card]:
         asked = course.cold_questions(job.seed)
+        if not config.cold.sampled:
+            assert course.checks.write is not None
+            folder, most = job.out / WRITTEN, config.drawn.max_failed
+            return cold_start_written(written(course.checks.write, asked, job.start, folder, most))
         told = [replace(question, system=config.cold.told) for question in asked] if config.cold.outline else asked
         how = course.sampling(config.cold.cold_samples, job.seed)
         # What is learnt is the form, so no judge is asked and nothing paid.
@@ -190,7 +207,7 @@ def _tuned_rows(course: Course, job: Job) -> tuple[list[Example], Card]:
     return mle_filter(judged) if course.config.trainer == "mle_filter" else unlikely(judged, weight=course.config.drawn.unlearn)
 
 
-def written(config: Any, method: Method) -> int:
+def most_tokens(config: Any, method: Method) -> int:
     """The most tokens of an answer that is scored."""
     return max(config.drawn.max_new_tokens, getattr(config, method.trainer(config)).max_new_tokens)
 
@@ -199,7 +216,7 @@ def _fits(course: Course, policy: str) -> None:
     """Refuse a prompt that leaves the reward model no room to read the longest answer."""
     lengths = map(len, prompt_ids(load_tokenizer(policy), course.questions))
     longest, question = max(zip(lengths, (question.id for question in course.questions), strict=True))
-    most, needed = course.config.reward_model.max_length, longest + written(course.config, course.method)
+    most, needed = course.config.reward_model.max_length, longest + most_tokens(course.config, course.method)
     if most < needed:
         raise WorkbenchError(
             f"{course.method.name}.reward_model.max_length is {most}: the prompt of question '{question}' has {longest} "

@@ -2,26 +2,39 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from math import fsum
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from workbench.answers import answer_sections, in_answer, sections
 from workbench.answers.outline import MOST_POINTS
+from workbench.answers.repeats import gist
 from workbench.answers.sections import unfinished
 from workbench.reward.verdicts import Table, by_sentence, claims, find, on_claim, probability, scored, sums, supported, total
-from workbench.types import Claim, Event, Feedback, Reward, RewardFn
+from workbench.types import SUBJECTS, Claim, Event, Feedback, Reward, RewardFn
 
 Evaluation = Literal["holistic", "sentence", "subclaim"]
+Repeats = Literal["paid", "once"]
 Aggregate = Callable[[Sequence[float]], float]
-Segment = tuple[float, int | None]  # its factuality, and where it ends (None: with the response)
+
+
+class Segment(NamedTuple):
+    """A segment's factuality, where it ends (None: with the response), its sentence, and whether its claims stood in."""
+
+    value: float
+    end: int | None = None
+    sentence: int | None = None
+    stood_in: bool = False
 
 
 def mean(values: Sequence[float]) -> float:
     return fsum(values) / len(values)
 
 
-def forag(evaluation: Evaluation = "subclaim", aggregate: Aggregate = mean, baseline: bool | None = None) -> RewardFn:
+def forag(
+    evaluation: Evaluation = "subclaim", aggregate: Aggregate = mean, baseline: bool | None = None, repeats: Repeats = "paid"
+) -> RewardFn:
     """The sum of the segments' factuality, each in [0, 1].
 
     A segment's value is the reward model's p: of the "factuality" verdict on the response ("holistic") or on `segment:i`, i
@@ -36,50 +49,76 @@ def forag(evaluation: Evaluation = "subclaim", aggregate: Aggregate = mean, base
     Args:
         baseline: subtract the "baseline" verdict's p, the mean over the segments of the reference's own answer, from every
             segment. None does so where there is such a verdict; True makes a response without one unscored.
+        repeats: "once": a sentence that says again what the answer has said is no segment *(ours)*, so that it neither pays nor
+            costs; the part `repeated` counts these. It repeats where its words are those of an earlier sentence or claim, in
+            whatever order and writing (see `gist`), whoever "she" may be there; or where each of its claims does so, or is said
+            to by the judge, which may know what a claim says in other words. The paper pays it again.
     """
 
     @scored
     def reward(feedback: Feedback, verdicts: Table) -> Reward:
-        segments, stood_in = (
-            _holistic(feedback, verdicts) if evaluation == "holistic" else _sentences(feedback, verdicts, joined)
-        )
-        left = unfinished(feedback.response.text, feedback.response.prefill)
-        missing = max(0, promised - len(segments)) if left else 0
-        segments += [(0.0, None)] * missing
+        found = _holistic(feedback, verdicts) if evaluation == "holistic" else _sentences(feedback, verdicts, joined)
+        again = _repeated(feedback, verdicts) if once else set[int | None]()
+        segments = [segment for segment in found if not (once and segment.sentence in again)]
+        missing = max(0, promised - len(segments)) if unfinished(feedback.response.text, feedback.response.prefill) else 0
         compared = baseline or (baseline is None and ("response", "baseline") in verdicts)
         reference = probability(find(verdicts, "response", "baseline")) if compared else 0.0
-        segments.sort(key=lambda segment: (segment[1] is None, segment[1] or 0))
-        events = [Event("factuality", value - reference, end) for value, end in segments]
-        parts = {"segments": float(len(segments)), "baseline": reference, "stood_in": float(stood_in)}
-        parts["unfinished"] = float(missing)
+        ends = sorted([*segments, *[Segment(0.0)] * missing], key=lambda segment: (segment.end is None, segment.end or 0))
+        events = [Event("factuality", segment.value - reference, segment.end) for segment in ends]
+        parts = {
+            "segments": float(len(events)), "baseline": reference, "stood_in": float(sum(s.stood_in for s in segments)),
+            "unfinished": float(missing), **({"repeated": float(len(again))} if once else {}),
+        }  # fmt: skip
         return Reward(total(events), {**sums(events, "factuality"), **parts}, tuple(events), unplaced=_unplaced(feedback))
 
     joined = min if evaluation == "sentence" else aggregate
+    once = repeats == "once" and evaluation != "holistic"
     promised = 1 if evaluation == "holistic" else MOST_POINTS
     return reward
 
 
-def _holistic(feedback: Feedback, verdicts: Table) -> tuple[list[Segment], int]:
+def _holistic(feedback: Feedback, verdicts: Table) -> list[Segment]:
     if ("response", "factuality") in verdicts:
-        return [(probability(find(verdicts, "response", "factuality")), None)], 0
+        return [Segment(probability(find(verdicts, "response", "factuality")))]
     scores = [supported(on_claim(verdicts, claim, "fact")) for claim in _answer_claims(feedback)]
-    return ([(min(scores), None)], 1) if scores else ([], 0)
+    return [Segment(min(scores), stood_in=True)] if scores else []
 
 
-def _sentences(feedback: Feedback, verdicts: Table, joined: Aggregate) -> tuple[list[Segment], int]:
-    """The segments of the answer's sentences that have a value, and for how many of them claims stood in."""
+def _sentences(feedback: Feedback, verdicts: Table, joined: Aggregate) -> list[Segment]:
+    """The answer's sentences that have a value."""
     ends: dict[int | None, int | None] = {number: end for number, (_, end) in enumerate(feedback.sentences)}
     ends[None] = None
-    modelled = _modelled(feedback, verdicts)
-    unmodelled = {
-        sentence: together for sentence, together in by_sentence(_answer_claims(feedback)).items() if sentence not in modelled
-    }
-    judged = [(probability(find(verdicts, f"segment:{number}", "factuality")), ends[number]) for number in modelled]
-    stood_in = [
-        (joined([supported(on_claim(verdicts, claim, "fact")) for claim in together]), ends[sentence])
-        for sentence, together in unmodelled.items()
+    modelled = dict.fromkeys(_modelled(feedback, verdicts))
+    told = {number: own for number, own in by_sentence(_answer_claims(feedback)).items() if number not in modelled}
+    judged = [
+        Segment(probability(find(verdicts, f"segment:{number}", "factuality")), ends[number], number) for number in modelled
     ]
-    return judged + stood_in, len(stood_in)
+    stood_in = [
+        Segment(joined([supported(on_claim(verdicts, claim, "fact")) for claim in own]), ends[number], number, True)
+        for number, own in told.items()
+    ]
+    return judged + stood_in
+
+
+def _repeated(feedback: Feedback, verdicts: Table) -> set[int | None]:
+    """The sentences of the answer that say nothing but what earlier ones have said; None for the claims without a sentence."""
+    told = by_sentence(_answer_claims(feedback))
+    said, found = set[frozenset[str]](), set[int | None]()
+    for number in sorted({*told, *_modelled(feedback, verdicts)}, key=lambda number: (number is None, number or 0)):
+        own = told.get(number, [])
+        words = [gist(claim.text) for claim in own]
+        whole = set() if number is None else {gist(feedback.response.text[slice(*feedback.sentences[number])])}
+        claimed = [word in said or _said_before(verdicts, claim) for claim, word in zip(own, words, strict=True)]
+        if whole & said or (claimed and all(claimed)):
+            found.add(number)
+        said |= {*words, *whole}
+    return found
+
+
+def _said_before(verdicts: Table, claim: Claim) -> bool:
+    """Whether the judge says that a claim about what was asked is of no use: it repeats an earlier one."""
+    verdict = verdicts.get((f"claim:{claim.id}", "subject"))
+    return verdict is not None and verdict.error is None and verdict.label == SUBJECTS[0]
 
 
 def _modelled(feedback: Feedback, verdicts: Table) -> list[int]:
@@ -90,8 +129,13 @@ def _modelled(feedback: Feedback, verdicts: Table) -> list[int]:
         return []
     wanted = answer_sections(text, prefill)
     answer = [(start, end) for section, start, end in sections(text, prefill) if section in wanted]
-    spans = feedback.sentences
-    return [n for n in judged if any(start < spans[n][1] and spans[n][0] < end for start, end in answer)]
+    return [number for number in judged if _meets(feedback.sentences[number], answer)]
+
+
+def _meets(span: tuple[int, int], parts: Sequence[tuple[int, int]]) -> bool:
+    """Whether a place has a character in common with one of the parts, which are in order and disjoint."""
+    before = bisect_left(parts, span[1], key=lambda part: part[0])  # of the parts that begin before it ends, the last ends last
+    return before > 0 and span[0] < parts[before - 1][1]
 
 
 def _answer_claims(feedback: Feedback) -> list[Claim]:

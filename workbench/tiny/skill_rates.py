@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from workbench.answers import final_answer, is_abstention, thinking
-from workbench.answers.outline import read_outline
+from workbench.answers.outline import STRUCTURES, read_outline
 from workbench.tiny.skills import Pair, SkillWriter, numbered
 from workbench.types import SUPPORTED, Feedback, Question, Response
 from workbench.world import schema
@@ -221,7 +221,7 @@ def _facets(parser: Parser, oracle: Oracle, response: Response) -> Facets:
 
 def _planned(response: Response, names: Sequence[str]) -> bool:
     outline = read_outline(response.text)
-    if outline is None or outline.structure not in schema.STRUCTURES or [point.text for point in outline.points] != list(names):
+    if outline is None or outline.structure not in STRUCTURES or [point.text for point in outline.points] != list(names):
         return False
     sources = response.question.meta.get("sources")
     return sources is None or [point.source for point in outline.points] == list(sources)

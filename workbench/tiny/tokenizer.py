@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from workbench.answers.outline import STRUCTURES
 from workbench.world import lexicon, schema
 from workbench.world.world import World
 
@@ -58,7 +59,7 @@ def texts(world: World) -> Iterator[str]:
             yield from lines
     yield from (
         *schema.INVALID.values(),
-        *schema.STRUCTURES,
+        *STRUCTURES,
         schema.THINK,
         schema.BOX,
         schema.OUTLINE,

@@ -207,6 +207,11 @@ def cold_start_forag(feedbacks: Sequence[Feedback], right: bool = False, true: b
     return _in_form("cold_start_forag", feedbacks, lambda r: outlined(r.response.text), right, true)
 
 
+def cold_start_written(feedbacks: Sequence[Feedback]) -> tuple[list[Example], Card]:
+    """FoRAG's cold start as the paper has it: responses that a judge has written, whose form it was held to."""
+    return _in_form("cold_start_written", feedbacks, lambda r: True, right=False, true=False)
+
+
 def cold_start_plain(feedbacks: Sequence[Feedback]) -> tuple[list[Example], Card]:
     """What FoRAG's outlined answers are compared with (table 4): responses without any part of a plan, true or not *(ours)*."""
     return _in_form("cold_start_plain", feedbacks, lambda r: not planned(r.response.text), right=False, true=False)

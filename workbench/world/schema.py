@@ -281,7 +281,6 @@ THINK = "Think first, then answer."
 BOX = "Think first, then put the answer in a box."
 OUTLINE = "Write an outline first, then answer."
 MARKERS = ("<think>", "</think>", "<answer>", "</answer>", "\\boxed{", "}", "[Structure]", "[Outline]", "[Answer]")
-STRUCTURES = ("general to specific", "progressive", "comparison", "cause and effect", "parallel", "chronological")
 SOURCES = tuple(f"[{number}]" for number in range(1, 6))  # how the passages of a prompt are numbered and referred to
 # Single tokens that no document uses yet: words for question forms that are taught after pre-training.
 SPARE = (

@@ -1,0 +1,72 @@
+"""A judge that writes: planned answers to questions from their passages, an outline first and then the answer along it, as the
+data of FoRAG are made (arXiv 2406.13779, section 3.1).
+
+What it writes has the form, or is a failure: nothing is mended, and nothing made up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from workbench.answers.outline import Outline, Point, read_outline, written_outline
+from workbench.credit.tokens import words
+from workbench.judge.prompts import render
+from workbench.judge.wire import clip, read
+from workbench.types import Cost, Failure, Feedback, Judge, Prompt, Question, Reply, Response
+
+Write = Callable[[Sequence[Question]], list[Feedback]]  # a written response to each question, or why there is none
+
+
+def outlines(judge: Judge) -> Write:
+    """Questions with passages -> responses of the form `[Structure] … [Outline] … [Answer] …`, in two calls each: all outlines
+    first, then the answers along those that could be read."""
+
+    def write(questions: Sequence[Question]) -> list[Feedback]:
+        planning = judge([render("outline", question=one.text, passages=one.passages) for one in questions])
+        plans = [_plan(reply, len(one.passages)) for reply, one in zip(planning, questions, strict=True)]
+        sound = {number: plan for number, plan in enumerate(plans) if isinstance(plan, Outline)}
+        expanding = judge([_expand(questions[number], plan) for number, plan in sound.items()]) if sound else []
+        answers = dict(zip(sound, expanding, strict=True))
+        return [
+            _feedback(one, plan, reply, answers.get(number))
+            for number, (one, plan, reply) in enumerate(zip(questions, plans, planning, strict=True))
+        ]
+
+    return write
+
+
+def _plan(reply: Reply, passages: int) -> Outline | Failure:
+    """The outline of a reply, whose answer is still to be written."""
+    found = reply.error or read("outline", reply.text or "", passages)
+    if isinstance(found, Failure):
+        return found
+    points = tuple(Point(" ".join(point["text"].split()), point["passage"]) for point in found["points"])
+    return _formed(Outline(found["structure"], points, "…"), "outline", reply)
+
+
+def _expand(question: Question, plan: Outline) -> Prompt:
+    points = [f"{number}. {point.text} [{point.source}]" for number, point in enumerate(plan.points, start=1)]
+    shown = "\n".join([plan.structure, *points])
+    return render("expand", question=question.text, passages=question.passages, outline=shown)
+
+
+def _answered(plan: Outline, reply: Reply, passages: int) -> Outline | Failure:
+    found = reply.error or read("expand", reply.text or "", passages)
+    return found if isinstance(found, Failure) else _formed(replace(plan, answer=found.strip()), "expand", reply)
+
+
+def _formed(outline: Outline, task: str, reply: Reply) -> Outline | Failure:
+    """What is read back as it was written."""
+    if read_outline(written_outline(outline)) == outline:
+        return outline
+    message = f"{task}: a part holds a mark of the form, [Answer] or a tag or a point's number, and would be read otherwise"
+    return Failure("parse", "form", message, clip(reply.text or ""))
+
+
+def _feedback(question: Question, plan: Outline | Failure, planning: Reply, expanding: Reply | None) -> Feedback:
+    whole = _answered(plan, expanding, len(question.passages)) if isinstance(plan, Outline) and expanding else plan
+    text = "" if isinstance(whole, Failure) else written_outline(whole)
+    response = Response(f"{question.id}/0", question, text, question.id, offsets=words(text), source="words")
+    cost = planning.cost + (expanding.cost if expanding else Cost())
+    return Feedback(response, error=whole if isinstance(whole, Failure) else None, cost=cost)
