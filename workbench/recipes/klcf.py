@@ -189,8 +189,8 @@ PARTS = {
         "claims without a truthfulness model's score: their fact verdict's P(true) is used",
     ),
 }
-# *(ours)*, for 1M parameters on two CPU cores, chosen on validation. The tiny policy writes no tags; its base writes lives where
-# it is asked for them and told nothing. Its long answers have 40 to 70 tokens.
+# *(ours)*, for 1M parameters on two CPU cores, chosen on validation. The tiny policy writes no tags; its base writes lives
+# where it is asked for them and told nothing. Its long answers have 40 to 70 tokens.
 ADAPTER: dict[str, Any] = {"lora_r": 16, "lora_alpha": 32}
 LONGEST = 96
 TINY = scaled(
