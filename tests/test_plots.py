@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from workbench.credit.tokens import words
 from workbench.metrics import RATES, Row
 from workbench.metrics.boundary import Probed, Sample, boundary_report
 from workbench.plots import (
@@ -24,7 +25,8 @@ from workbench.plots import (
     write_pages,
 )
 from workbench.plots.pictures import CHROMIUM, add_pictures
-from workbench.types import WorkbenchError
+from workbench.token_view import VIEW, payload
+from workbench.types import Feedback, Question, Response, WorkbenchError
 
 BOUNDARY = ("boundary_map", "majority_at_k", "label_agreement", "risk_coverage")
 
@@ -239,11 +241,39 @@ def test_every_plot_of_a_notebook_gets_its_picture(tmp_path, reports):
     assert add_pictures([file]) == 2 and file.read_bytes() == before
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path (Debian: apt install chromium)")
+def test_a_token_view_gets_its_picture_and_gives_up_its_data(tmp_path):
+    pytest.importorskip("playwright.sync_api", reason="the dev extra is not installed")
+    from PIL import Image
+
+    said = Response("r", Question("q", "Who is <b>Ada</b>?"), "Ada is a baker. " * 3, offsets=words("Ada is a baker. " * 3))
+    shown = {
+        "output_type": "display_data",
+        "metadata": {VIEW: payload(Feedback(said))},
+        "data": {"text/plain": ["TokenView()"]},
+    }
+    notebook, file = a_notebook(), tmp_path / "a.ipynb"
+    notebook["cells"][1]["outputs"] = [shown]
+    file.write_text(json.dumps(notebook))
+    assert add_pictures([file]) == 1
+    [output] = json.loads(file.read_text())["cells"][1]["outputs"]
+    assert output["metadata"] == {} and set(output["data"]) == {"text/plain", "image/png"}
+    drawn = Image.open(io.BytesIO(base64.b64decode(output["data"]["image/png"]))).convert("RGB")
+    assert drawn.size[0] == 960 and 100 < drawn.size[1] < 1500 and len(drawn.getcolors(1 << 20)) > 10
+    before = file.read_bytes()
+    assert add_pictures([file]) == 0 and file.read_bytes() == before
+
+
 def test_pictures_of_what_is_no_notebook_are_refused(tmp_path):
     (tmp_path / "a.ipynb").write_text("{}")
     for name, message in (("a.ipynb", "it has no cells"), ("none.ipynb", "cannot read")):
         with pytest.raises(WorkbenchError, match=message):
             add_pictures([tmp_path / name])
+
+
+def is_token_view(output: dict) -> bool:
+    return str(output.get("data", {}).get("text/plain", [""])[0]).startswith("TokenView(")
 
 
 def test_the_plots_of_our_notebooks_have_their_pictures():
@@ -252,4 +282,6 @@ def test_the_plots_of_our_notebooks_have_their_pictures():
         notebook = json.loads(file.read_text(encoding="utf-8"))
         found = [output.get("data", {}) for cell in notebook["cells"] for output in cell.get("outputs", ())]
         assert all("image/png" in data for data in found if "application/vnd.plotly.v1+json" in data), file.name
+        views = [output["data"] for cell in notebook["cells"] for output in cell.get("outputs", ()) if is_token_view(output)]
+        assert all("image/png" in data for data in views), file.name
         assert file.stat().st_size < 1_000_000, file.name

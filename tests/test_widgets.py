@@ -8,6 +8,7 @@ pytest.importorskip("anywidget", reason="the notebooks extra is not installed")
 from workbench.examples import worked_example
 from workbench.grade import rescore
 from workbench.recipes import method_configs, reward_fns
+from workbench.token_view import VIEW
 from workbench.widgets import as_html, browser, token_view, what_if
 
 
@@ -31,6 +32,9 @@ def test_the_token_view_shows_what_it_is_given():
     assert shown["methods"]["rlfh"]["value"] == pytest.approx(1.65509, abs=1e-5)
     widget.show(row)
     assert json.loads(widget.data)["methods"] == {}
+    data, told = widget._repr_mimebundle_()
+    assert told[VIEW] == json.loads(widget.data) and data["text/plain"].startswith("TokenView(tarven/0")
+    assert set(data) == {"text/plain", "application/vnd.jupyter.widget-view+json"}  # a replay is compared by these
 
 
 def test_sliders_pay_anew():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from html import escape
@@ -11,7 +12,7 @@ from workbench.inspector.controls import controls
 from workbench.inspector.opened import pay
 from workbench.inspector.what_if import changed
 from workbench.recipes import method_configs
-from workbench.token_view import as_json, payload, script, style
+from workbench.token_view import VIEW, as_json, payload, script, style
 from workbench.types import Feedback, WorkbenchError
 
 if TYPE_CHECKING:
@@ -80,6 +81,11 @@ def _token_view_class() -> Any:
 
         def __repr__(self) -> str:  # without the data and without random ids
             return f"TokenView({self.shown})"
+
+        def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+            """With the data in the output's metadata: of these a saved notebook's picture is drawn."""
+            data, told = super()._repr_mimebundle_(**kwargs)
+            return data, {**told, VIEW: json.loads(self.data)}
 
     return TokenView
 

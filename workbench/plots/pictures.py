@@ -1,9 +1,9 @@
-"""A PNG beside every plot of an executed notebook, for pages that run no script: GitHub's, an exported HTML file.
+"""A PNG beside every plot and token view of an executed notebook, for what runs no script: GitHub, an exported HTML file.
 
     python -m workbench.plots.pictures notebooks/*.ipynb
 
-A Chromium on the path draws them with the script that plotly brings. What is not executed anew keeps its outputs, and its
-pictures change only where its plots have.
+A Chromium on the path draws them, plots with the script that plotly brings. What is not executed anew keeps its outputs, and
+its pictures change only where its plots have; the data of a token view is taken out of the notebook once it is drawn.
 """
 
 from __future__ import annotations
@@ -13,16 +13,18 @@ import io
 import json
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from workbench.jsonl import replace_rows
+from workbench.token_view import VIEW, page
 from workbench.types import WorkbenchError
 
 PLOT, PNG = "application/vnd.plotly.v1+json", "image/png"
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 WIDTH, HEIGHT = 960, 430  # pixels of a plot that does not say
+TALL = 1600  # of the page that a token view is drawn on, so that nothing of it is scrolled away
 COLOURS = 128  # of a picture: plots are flat, and a palette takes a quarter of the bytes
 DRAW = """
 async ([figure, width, height]) => {
@@ -33,24 +35,27 @@ async ([figure, width, height]) => {
 
 
 def add_pictures(files: Sequence[Path]) -> int:
-    """Draw the plots of notebooks into them, and return how many there are.
+    """Draw the plots and token views of notebooks into them, and return how many were drawn.
 
     Raises:
         WorkbenchError: no Chromium, or no playwright to drive it; a file that is no notebook.
     """
     notebooks = {file: _read(file) for file in files}
-    plots = [data for notebook in notebooks.values() for data in _plots(notebook)]
-    if plots:
-        for data, drawn in zip(plots, draw(data[PLOT] for data in plots), strict=True):
-            data[PNG] = drawn
+    outputs = [one for notebook in notebooks.values() for cell in notebook["cells"] for one in cell.get("outputs", ())]
+    plots = [one for one in outputs if PLOT in one.get("data", {})]
+    views = [one for one in outputs if VIEW in one.get("metadata", {})]
+    if plots or views:
+        drawn = draw([one["data"][PLOT] for one in plots], [one["metadata"].pop(VIEW) for one in views])
+        for one, picture in zip([*plots, *views], drawn, strict=True):
+            one["data"][PNG] = picture
         for file, notebook in notebooks.items():
             text = json.dumps(notebook, ensure_ascii=False, indent=1, sort_keys=True)  # as nbformat writes it
             replace_rows(file, [f"{text}\n".encode()])
-    return len(plots)
+    return len(plots) + len(views)
 
 
-def draw(figures: Iterable[Any]) -> list[str]:
-    """Each figure, as plotly's JSON, as a PNG in base64."""
+def draw(figures: Iterable[Any], views: Iterable[Any] = ()) -> list[str]:
+    """Each figure, as plotly's JSON, and then each token view, as its payload, as a PNG in base64."""
     try:
         from PIL import Image  # noqa: F401 - for `_small`, before any plot is drawn
         from playwright.sync_api import sync_playwright
@@ -61,18 +66,21 @@ def draw(figures: Iterable[Any]) -> list[str]:
         raise WorkbenchError("pictures of plots need a Chromium on the path (Debian: apt install chromium)")
     with sync_playwright() as play:
         browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        page = browser.new_page()
-        page.add_script_tag(content=get_plotlyjs())
-        drawn = [_small(page.evaluate(DRAW, [figure, *_size(figure)])) for figure in figures]
+        tab = browser.new_page(viewport={"width": WIDTH, "height": TALL})
+        tab.add_script_tag(content=get_plotlyjs())
+        drawn = [_small(base64.b64decode(tab.evaluate(DRAW, [figure, *_size(figure)]))) for figure in figures]
+        for view in views:
+            tab.set_content(page(view))
+            drawn.append(_small(tab.locator("body").screenshot()))
         browser.close()
     return drawn
 
 
-def _small(picture: str) -> str:
-    """A PNG in base64 with a palette, as a notebook stores it: a line break at its end."""
+def _small(picture: bytes) -> str:
+    """A PNG with a palette in base64, as a notebook stores it: a line break at its end."""
     from PIL import Image
 
-    whole, out = Image.open(io.BytesIO(base64.b64decode(picture))), io.BytesIO()
+    whole, out = Image.open(io.BytesIO(picture)), io.BytesIO()
     whole.convert("RGB").quantize(COLOURS, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE).save(out, "PNG", optimize=True)
     return f"{base64.b64encode(out.getvalue()).decode()}\n"
 
@@ -80,13 +88,6 @@ def _small(picture: str) -> str:
 def _size(figure: Any) -> tuple[int, int]:
     layout = figure.get("layout") or {}
     return int(layout.get("width") or WIDTH), int(layout.get("height") or HEIGHT)
-
-
-def _plots(notebook: Any) -> Iterator[dict[str, Any]]:
-    for cell in notebook["cells"]:
-        for output in cell.get("outputs", ()):
-            if PLOT in output.get("data", {}):
-                yield output["data"]
 
 
 def _read(file: Path) -> Any:
@@ -105,7 +106,7 @@ def main(arguments: Sequence[str]) -> int:
     except WorkbenchError as error:
         print(error, file=sys.stderr)
         return 2
-    print(f"{count} plots have their pictures", file=sys.stderr)
+    print(f"{count} pictures were drawn", file=sys.stderr)
     return 0
 
 
