@@ -24,10 +24,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -49,14 +48,14 @@ from workbench.metrics.bootstrap import collect, intervals  # noqa: E402
 from workbench.metrics.confidence import Ranked  # noqa: E402
 from workbench.recipes.klcf import METHOD, TINY  # noqa: E402
 from workbench.runs.folder import read_json, versions  # noqa: E402
-from workbench.threads import DEFAULT_THREADS, use_threads  # noqa: E402
+from workbench.threads import use_threads  # noqa: E402
 from workbench.train.prepare import Prepare  # noqa: E402
 from workbench.train.reward_model import train_reward_model  # noqa: E402
 from workbench.train.scorer import MODEL, Scorer, load_reward_model  # noqa: E402
 from workbench.train.truth import as_read, truth  # noqa: E402
 from workbench.types import Checked, Claims, Cost, Extract, Feedback, Grade, Passage, Response, Verify  # noqa: E402
 from workbench.verify import facts  # noqa: E402
-from workbench.verify.world import world_facts, world_question  # noqa: E402
+from workbench.verify.world import world_checklist_items, world_facts  # noqa: E402
 from workbench.world import load_world  # noqa: E402
 from workbench.world.facts import Fact  # noqa: E402
 from workbench.world.render import stated_plainly  # noqa: E402
@@ -67,7 +66,7 @@ IN_FLIGHT = {"serial": 1, "parallel": 100}
 FEW, MANY = 5, 10  # passages of a search: FActScore's, and VeriScore's
 BEFORE, AFTER = 3, 1  # sentences that VeriScore shows around the one that is read
 LONG = 52  # claims of a long answer; the paper's have as many searches
-PARTS = {"own, serial": (50, 2), "own, parallel": (50, 7), "long, serial": (5, 1), "long, parallel": (50, 3)}  # prompts, rounds
+PARTS = {"own, serial": (50, 1), "own, parallel": (50, 5), "long, serial": (5, 1), "long, parallel": (50, 3)}  # prompts, rounds
 PAID = replace(TINY, l_max=None)  # answers that nobody sampled have no tokens to count
 OURS, OTHERS = "KLCF", ("FActScore", "VeriScore")
 
@@ -84,30 +83,43 @@ def serving() -> Iterator[str]:
         process.wait()
 
 
-class Spent:
-    """What no judge counts: searches, and the seconds of the truthfulness model."""
+def remembering(search: Search) -> Search:
+    """`search`, which looks for nothing twice."""
+    known: dict[tuple[str, int, str | None], list[Passage]] = {}
 
-    def __init__(self) -> None:
-        self.searches, self.passes = 0, 0.0
+    def run(queries: Sequence[str], k: int, titles: Sequence[str | None] | None = None) -> list[list[Passage]]:
+        asked = [(query, k, title) for query, title in zip(queries, titles or [None] * len(queries), strict=True)]
+        if new := [one for one in dict.fromkeys(asked) if one not in known]:
+            found = search([query for query, _, _ in new], k, titles=[title for _, _, title in new])
+            known.update(zip(new, found, strict=True))
+        return [known[one] for one in asked]
+
+    return run
+
+
+@dataclass
+class Tally:
+    """What a way of rewarding has used."""
+
+    seconds: list[float] = field(default_factory=list)
+    passes: float = 0.0  # seconds of the truthfulness model
+    searches: int = 0
+    claims: int = 0
+    cost: Cost = field(default_factory=Cost)
 
     def searching(self, search: Search, in_flight: int) -> Search:
-        """`search` behind a delay, so many queries at a time; what was found once is not looked for again."""
-        known: dict[tuple[str, int, str | None], list[Passage]] = {}
+        """`search` behind its delay, so many queries at a time."""
 
         def run(queries: Sequence[str], k: int, titles: Sequence[str | None] | None = None) -> list[list[Passage]]:
-            asked = [(query, k, title) for query, title in zip(queries, titles or [None] * len(queries), strict=True)]
-            if new := [one for one in dict.fromkeys(asked) if one not in known]:
-                found = search([query for query, _, _ in new], k, titles=[title for _, _, title in new])
-                known.update(zip(new, found, strict=True))
-            waiting = iter(asked)
+            waiting = iter(queries)
 
             async def wait() -> None:
                 for _ in waiting:
                     await asyncio.sleep(SEARCH)
 
-            run_apart(lambda: together(wait, min(in_flight, len(asked))))
-            self.searches += len(asked)
-            return [known[one] for one in asked]
+            run_apart(lambda: together(wait, min(in_flight, len(queries))))
+            self.searches += len(queries)
+            return search(queries, k, titles)
 
         return run
 
@@ -119,6 +131,22 @@ class Spent:
             return checked
 
         return run
+
+    def timed(self, grade: Grade, responses: Sequence[Response]) -> None:
+        began = time.perf_counter()
+        rows = grade(responses)
+        self.seconds.append(time.perf_counter() - began)
+        self.cost = sum((row.cost for row in rows), self.cost)
+        self.claims += sum(len(row.claims) for row in rows)
+
+    def told(self, answers: int, in_flight: int) -> dict[str, float]:
+        """Everything an answer; `delays` is the share of the seconds that the delays alone take with all places in use."""
+        cost, seconds = self.cost, sum(self.seconds)
+        delays = cost.calls * DELAY + (cost.tokens_in + cost.tokens_out) * PER_TOKEN + self.searches * SEARCH
+        used = {"seconds": seconds, "calls": cost.calls, "searches": self.searches, "tokens_in": cost.tokens_in,
+                "tokens_out": cost.tokens_out}  # fmt: skip
+        each = {name: round(value / answers, 4) for name, value in used.items()}
+        return {**each, "delays": round(delays / in_flight / seconds, 4), "passes": round(self.passes / seconds, 4)}
 
 
 def by_sentence(extract: Extract) -> Extract:
@@ -153,20 +181,22 @@ def untitled(verify: Verify) -> Verify:
     return lambda batch: verify([(replace(one, question=replace(one.question, title="")), read) for one, read in batch])
 
 
-def ways(url: str, search: Search, scorer: Scorer, in_flight: int, spent: Spent) -> dict[str, Grade]:
-    """The three rewards; those of facts are KLCF's own baseline, GRPO on FActScore."""
+def ways(url: str, search: Search, scorer: Scorer, in_flight: int) -> dict[str, tuple[Grade, Tally]]:
+    """The three rewards; those by facts are KLCF's own baseline, GRPO on FActScore."""
     judge = endpoint(url, "world", concurrency=in_flight, retries=0, reasks=0)
-    found, checks = spent.searching(search, in_flight), judge_checks(judge)
+    checks, few, many, ours = judge_checks(judge), Tally(), Tally(), Tally()
 
     def grade(config: Any, extract: Extract, **verify: Verify) -> Grade:
         return METHOD.grader(config, replace(checks, extract=extract, verify={**checks.verify, **verify}))
 
-    by_facts = replace(PAID, w_check=0.0, judged_by="fact")
-    few, many = (facts(judge, found, k, informativeness=False) for k in (FEW, MANY))
+    def against(tally: Tally, k: int) -> Verify:
+        return facts(judge, tally.searching(search, in_flight), k, informativeness=False)
+
+    by_facts, by_model = replace(PAID, w_check=0.0, judged_by="fact"), replace(PAID, judged_by="truth")
     return {
-        "FActScore": grade(by_facts, checks.extract, fact=few),
-        "VeriScore": grade(by_facts, by_sentence(checks.extract), fact=untitled(many)),
-        OURS: grade(replace(PAID, judged_by="truth"), checks.extract, truth=spent.passing(truth(scorer))),
+        "FActScore": (grade(by_facts, checks.extract, fact=against(few, FEW)), few),
+        "VeriScore": (grade(by_facts, by_sentence(checks.extract), fact=untitled(against(many, MANY))), many),
+        OURS: (grade(by_model, checks.extract, truth=ours.passing(truth(scorer))), ours),
     }
 
 
@@ -174,8 +204,8 @@ def own_answers(place: Bench, world: World, count: int) -> list[Response]:
     """What the tiny base writes about people who have a page."""
     pages = {page.title for page in world.pages}
     asked = [question for question in place.questions("rl", ["biography"]) if question.title in pages][:count]
-    told = [world_question(world, question) for question in asked]
-    return generate(place.load("base"), told, max_new_tokens=TINY.grpo.max_new_tokens, temperature=1.0, seed=0)
+    listed = [replace(question, checklist=world_checklist_items(world, question)) for question in asked]
+    return generate(place.load("base"), listed, max_new_tokens=TINY.grpo.max_new_tokens, temperature=1.0, seed=0)
 
 
 def long_answer(world: World, response: Response, claims: int) -> Response:
@@ -183,8 +213,8 @@ def long_answer(world: World, response: Response, claims: int) -> Response:
     told = related(world, response.question.title)[:claims]
     rng = random.Random(response.question.id)
     said = [stated_plainly(fact if n % 5 else mistaken(world, fact, rng)) for n, fact in enumerate(told)]
-    asked = replace(response.question, title=";".join(dict.fromkeys(fact.subject for fact in told)), checklist=())
-    items = world_question(world, asked).checklist[: Prepare().items]
+    asked = replace(response.question, title=";".join(dict.fromkeys(fact.subject for fact in told)))
+    items = world_checklist_items(world, asked)[: Prepare().items]
     return Response(f"{response.id}/long", replace(asked, checklist=items), " ".join(said))
 
 
@@ -215,45 +245,26 @@ def truth_model(place: Bench, responses: Sequence[Response], folder: Path) -> Sc
     return load_reward_model(folder / MODEL)
 
 
-def measure(
-    world: World, graders: Mapping[str, Grade], spent: Spent, units: Sequence[Sequence[Response]], rounds: int
-) -> dict[str, Any]:
+def measure(graders: Mapping[str, tuple[Grade, Tally]], units: Sequence[Sequence[Response]], rounds: int) -> None:
     """Every unit is rewarded in all ways in turns, as often as there are rounds."""
-    everything = [response for unit in units for response in unit]
-    graded = {name: grade(everything) for name, grade in graders.items()}
-    same_claims(graded)
-    took: dict[str, list[float]] = {name: [] for name in graders}
-    used: Counter[str] = Counter()
     for _ in range(rounds):
         for unit in units:
-            for name, grade in graders.items():
-                searches, passes, began = spent.searches, spent.passes, time.perf_counter()
-                rows = grade(unit)
-                took[name].append(time.perf_counter() - began)
-                cost = sum((row.cost for row in rows), Cost())
-                used.update({f"{name} requests": cost.calls, f"{name} tokens in": cost.tokens_in,
-                             f"{name} tokens out": cost.tokens_out, f"{name} searches": spent.searches - searches})  # fmt: skip
-                used["passes"] += spent.passes - passes  # type: ignore[assignment]
-                used["claims"] += sum(len(row.claims) for row in rows) if name == OURS else 0
-    return {**told(took, used, len(everything) * rounds, rounds), "agreement": agreement(world, graded)}
+            for grade, tally in graders.values():
+                tally.timed(grade, unit)
 
 
-def told(took: Mapping[str, Sequence[float]], used: Mapping[str, float], answers: int, rounds: int) -> dict[str, Any]:
-    """Everything a prompt; ratios with 95 % intervals over what was timed."""
-    ours, terms = (
-        took[OURS],
-        [(f"{n:06}", {name: (took[name][n], took[OURS][n]) for name in OTHERS}) for n in range(len(took[OURS]))],
-    )
-    ratios = intervals(collect(terms, OTHERS), Ranked((), (), (), ()), resamples=2000, seed=0)
-    counts = ("requests", "searches", "tokens in", "tokens out")
+def summary(tallies: Mapping[str, Tally], answers: int, in_flight: int) -> dict[str, Any]:
+    """What each way took, and how many times ours the others did, with 95 % intervals over what was timed."""
+    ours = tallies[OURS]
+    turns = [(f"{n:06}", {name: (tallies[name].seconds[n], own) for name in OTHERS}) for n, own in enumerate(ours.seconds)]
+    ratios = intervals(collect(turns, OTHERS), Ranked((), (), (), ()), resamples=2000, seed=0)
+    bare = sum(ours.seconds) - ours.passes
     return {
-        "prompts": answers // rounds, "rounds": rounds, "claims": used["claims"] / answers,
-        "ways": {name: {"seconds": sum(seconds) / answers, **{count: used[f"{name} {count}"] / answers for count in counts}}
-                 for name, seconds in took.items()},
-        "ratios": {name: {key: ratios[name][key] for key in ("value", "low", "high")} for name in OTHERS},
-        "passes": {"seconds": used["passes"] / answers, "share": used["passes"] / sum(ours)},
-        "ratios without passes": {name: sum(took[name]) / (sum(ours) - used["passes"]) for name in OTHERS},
-    }  # fmt: skip
+        "claims": round(ours.claims / answers, 2),
+        "ways": {name: tally.told(answers, in_flight) for name, tally in tallies.items()},
+        "ratios": {name: ratios[name] for name in OTHERS},
+        "ratios_without_passes": {name: round(sum(tallies[name].seconds) / bare, 3) for name in OTHERS},
+    }
 
 
 def same_claims(graded: Mapping[str, Sequence[Feedback]]) -> None:
@@ -263,38 +274,44 @@ def same_claims(graded: Mapping[str, Sequence[Feedback]]) -> None:
     assert not failed, failed[0]
 
 
-def agreement(world: World, graded: Mapping[str, Sequence[Feedback]]) -> dict[str, float]:
+def agreement(world: World, rows: Sequence[Feedback]) -> float:
     """The share of claims that evidence gives the label that the world itself gives them."""
-    return {name: share(world, graded[name]) for name in OTHERS}
-
-
-def share(world: World, rows: Sequence[Feedback]) -> float:
     exact = world_facts(world)([(row.response, Claims(row.sentences, row.claims)) for row in rows])
     pairs = [(row.verdict(one.target, "fact"), one) for row, checked in zip(rows, exact, strict=True)
              for one in checked.verdicts if one.aspect == "fact"]  # fmt: skip
     return sum(own is not None and own.label == one.label for own, one in pairs) / len(pairs)
 
 
+def part(
+    name: str, answers: Sequence[Response], rounds: int, make: Callable[[int], dict[str, tuple[Grade, Tally]]]
+) -> dict[str, Any]:
+    """One part: a round that does not count and is looked at, then those that do."""
+    in_flight = IN_FLIGHT[name.split(", ")[1]]
+    graded = {way: grade(answers) for way, (grade, _) in make(max(IN_FLIGHT.values())).items()}
+    same_claims(graded)
+    graders = make(in_flight)
+    measure(graders, [[one] for one in answers] if in_flight == 1 else [answers], rounds)
+    told = summary({way: tally for way, (_, tally) in graders.items()}, len(answers) * rounds, in_flight)
+    agreed = {way: round(agreement(load_world(), graded[way]), 4) for way in OTHERS}
+    return {"prompts": len(answers), "rounds": rounds, **told, "agreement": agreed, "load": os.getloadavg()[0]}
+
+
 def measured(url: str, folder: Path, given: argparse.Namespace) -> dict[str, Any]:
-    """The parts that are not there yet, written as they come."""
+    """All parts; those that are not there yet are written as they come."""
     world, place = load_world(), bench("tiny")
     about = {"threads": given.threads, "cores": os.cpu_count(), "versions": versions(), "world_hash": place.hash,
              "delays": {"call": DELAY, "token": PER_TOKEN, "search": SEARCH}, "in_flight": IN_FLIGHT}  # fmt: skip
-    own = own_answers(place, world, given.prompts)
+    stored = (given.results and read_json(given.results)) or {}
+    goes_on = len(stored.get("parts", PARTS)) < len(PARTS) and all(stored.get(key) == value for key, value in about.items())
+    found = stored if goes_on else {"date": date.today().isoformat(), **about, "parts": {}}
+    own = own_answers(place, world, 50)
     answers = {"own": own, "long": [long_answer(world, response, LONG) for response in own]}
     build_index(folder / "index", "world")
-    search, scorer = open_index(folder / "index").search, truth_model(place, own, folder / "truth")
-    stored = (given.results and read_json(given.results)) or {}
-    done = stored.get("parts", {}) if {name: stored.get(name) for name in about} == about else {}
-    found = {"date": date.today().isoformat(), **about, "parts": done if len(done) < len(PARTS) else {}}
+    search, scorer = remembering(open_index(folder / "index").search), truth_model(place, own, folder / "truth")
     for name, (prompts, rounds) in PARTS.items():
         if name not in found["parts"]:
-            kind, mode = name.split(", ")
-            asked = answers[kind][:prompts]
-            units = [[one] for one in asked] if mode == "serial" else [asked]
-            spent = Spent()
-            graders = ways(url, search, scorer, IN_FLIGHT[mode], spent)
-            found["parts"][name] = measure(world, graders, spent, units, rounds)
+            asked = answers[name.split(", ")[0]][:prompts]
+            found["parts"][name] = part(name, asked, rounds, lambda in_flight: ways(url, search, scorer, in_flight))
             if given.results:
                 write_json(given.results, found)
     return found
@@ -302,11 +319,14 @@ def measured(url: str, folder: Path, given: argparse.Namespace) -> dict[str, Any
 
 def show(found: Mapping[str, Any]) -> None:
     for name, part in found["parts"].items():
-        print(f"{name}: {part['prompts']} prompts, {part['claims']:.1f} claims, {part['rounds']} rounds")
+        print(f"{name}: {part['prompts']} prompts × {part['rounds']}, {part['claims']} claims each")
         for way, told in part["ways"].items():
-            print(f"  {way:10}{told['seconds']:8.3f}s{told['requests']:8.1f}{told['searches']:8.1f}{told['tokens in']:9.0f}"
-                  f"{told['tokens out']:8.0f}")  # fmt: skip
-        print("  ", part["ratios"], part["passes"], part["ratios without passes"], part["agreement"])
+            print(f"  {way:10}", "  ".join(f"{key} {value:g}" for key, value in told.items()))
+        for way, ratio in part["ratios"].items():
+            bare = part["ratios_without_passes"][way]
+            print(
+                f"  {way} / {OURS}: {ratio['value']:.2f} [{ratio['low']:.2f}, {ratio['high']:.2f}], without passes {bare:.2f}"
+            )
 
 
 async def serve() -> None:
@@ -315,8 +335,7 @@ async def serve() -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--prompts", type=int, default=50)
-    parser.add_argument("--threads", type=int, default=DEFAULT_THREADS)
+    parser.add_argument("--threads", type=int, default=1, help="of the model's passes; the server has a core of its own")
     parser.add_argument("--results", type=Path)
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()

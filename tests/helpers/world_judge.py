@@ -31,9 +31,11 @@ def world_script(world: World) -> Script:
 
 def _claims(world: World, found: Found) -> dict[str, Any]:
     """The claims of each sentence; what the grammar cannot read, or states no value, is nothing that could be verified."""
-    text, question = _one(found, "response"), Question("", _one(found, "question"))
-    [read] = world_claims(world)([Response("", question, text)])
-    empty = {verdict.target for verdict in read.verdicts if verdict.label == "vague"}
+    text = _one(found, "response")
+    response = Response("", Question("", _one(found, "question")), text)
+    [read] = world_claims(world)([response])
+    [checked] = world_facts(world)([(response, read)])
+    empty = {verdict.target for verdict in (*read.verdicts, *checked.verdicts) if verdict.label == "vague"}
     said: dict[int, list[str]] = {}
     for claim in read.claims:
         if claim.sentence is not None and f"claim:{claim.id}" not in empty:
