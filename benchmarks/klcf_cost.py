@@ -66,7 +66,7 @@ IN_FLIGHT = {"serial": 1, "parallel": 100}
 FEW, MANY = 5, 10  # passages of a search: FActScore's, and VeriScore's
 BEFORE, AFTER = 3, 1  # sentences that VeriScore shows around the one that is read
 LONG = 52  # claims of a long answer; the paper's have as many searches
-PARTS = {"own, serial": (50, 1), "own, parallel": (50, 5), "long, serial": (5, 1), "long, parallel": (50, 3)}  # prompts, rounds
+PARTS = {"own, serial": (50, 1), "own, parallel": (50, 5), "long, serial": (5, 1), "long, parallel": (50, 2)}  # prompts, rounds
 PAID = replace(TINY, l_max=None)  # answers that nobody sampled have no tokens to count
 OURS, OTHERS = "KLCF", ("FActScore", "VeriScore")
 
