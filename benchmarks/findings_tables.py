@@ -62,3 +62,42 @@ def _mean(tiers: Mapping[str, Mapping[str, float]], metric: str, tier: str) -> s
 def _took(runs: Sequence[Mapping[str, Any]]) -> list[str]:
     changed = [setting for run in runs[:1] for setting in run["set"] if not setting.endswith("eval_samples=0")]
     return [str(len(runs) or "–"), " ".join(f"`{setting}`" for setting in changed) or "–"]
+
+
+PAPER = {  # KLCF's table 5, a prompt: seconds, times ours took, searches, tokens in and out
+    "serial": {
+        "FActScore": ("198.06", "3.46", "51.7", "55666", "5702"), "VeriScore": ("234.50", "4.09", "32.6", "335910", "3443"),
+        "KLCF": ("57.29", "", "0", "1458", "855"),
+    },
+    "parallel": {
+        "FActScore": ("10.58", "5.24", "52.0", "56678", "5926"), "VeriScore": ("10.90", "5.40", "32.6", "334078", "3407"),
+        "KLCF": ("2.02", "", "0", "1453", "851"),
+    },
+}  # fmt: skip
+COSTS = ["answers", "rewarded by", "seconds a prompt", "in all", "times KLCF's [95 %]", "without its model", "calls",
+         "searches", "tokens in", "tokens out", "delays"]  # fmt: skip
+
+
+def costs(found: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """Headings and a row for each way of rewarding in each part, the paper's below its own kind."""
+    rows: list[list[str]] = []
+    for mode in PAPER:
+        for name in (name for name in found["parts"] if name.endswith(f", {mode}")):
+            rows += _costs(name, found["parts"][name])
+        rows += [[f"*the paper's, {mode}*", way, seconds, "–", times or "–", "–", "–", searches, given, written, "–"]
+                 for way, (seconds, times, searches, given, written) in PAPER[mode].items()]  # fmt: skip
+    return COSTS, rows
+
+
+def _costs(name: str, part: Mapping[str, Any]) -> list[list[str]]:
+    rows = []
+    for way, told in part["ways"].items():
+        ratio, bare = part["ratios"].get(way), part["ratios_without_passes"].get(way)
+        rows.append([
+            f"{name}: {part['prompts']} of {part['claims']:.1f} claims", way, f"{told['seconds']:.3f}",
+            f"{told['seconds'] * part['prompts']:.1f}",
+            f"**{ratio['value']:.2f}** [{ratio['low']:.2f}, {ratio['high']:.2f}]" if ratio else "–",
+            f"{bare:.2f}" if bare else "–", f"{told['calls']:.1f}", f"{told['searches']:.1f}", f"{told['tokens_in']:.0f}",
+            f"{told['tokens_out']:.0f}", f"{told['delays']:.0%}",
+        ])  # fmt: skip
+    return rows

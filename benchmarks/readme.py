@@ -69,10 +69,23 @@ def arms(method: str, found: dict) -> str:
     return markdown(*arms(found, method))
 
 
+def costs(found: dict) -> str:
+    from findings_tables import costs
+
+    shares = ", ".join(f"{part['ways']['KLCF']['passes']:.0%} ({name})" for name, part in found["parts"].items())
+    agreed = min(share for part in found["parts"].values() for share in part["agreement"].values())
+    return (
+        f"{found['date']}, {found['cores']} cores, {found['threads']} thread for the model.\n\n{markdown(*costs(found))}\n\n"
+        f"Of KLCF's seconds its model's passes take {shares}. Evidence gives at least {agreed:.1%} of the claims the label "
+        "that the world gives them."
+    )
+
+
 METHODS = ("rlfh", "rlfh_sweep", "knowrl", "knowrl_dose", "knowrl_sweep", "forag", "klcf", "klcf_sft")
 TABLES: dict[str, tuple[str, Callable[[dict], str]]] = {  # a part's name: whose results it shows, and how
     "truthrl": ("truthrl_tiny", truthrl),
     "human_labels": ("human_labels", human_labels),
+    "klcf_cost": ("klcf_cost", costs),
     **{f"{method}_findings": (method, findings) for method in METHODS},
     **{f"{method}_arms": (method, partial(arms, method)) for method in METHODS},
 }

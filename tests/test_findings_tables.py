@@ -30,6 +30,17 @@ SWEEP = {
 }  # fmt: skip
 
 
+WAY = {"seconds": 0.5, "calls": 7.0, "searches": 6.0, "tokens_in": 1900.4, "tokens_out": 94.0, "delays": 0.86, "passes": 0.0}
+COST = {
+    "date": "2026-01-02", "cores": 2, "threads": 1,
+    "parts": {"own, serial": {
+        "prompts": 50, "claims": 6.04, "agreement": {"FActScore": 1.0, "VeriScore": 0.98},
+        "ways": {"FActScore": WAY, "KLCF": {**WAY, "seconds": 0.125, "searches": 0, "calls": 2, "passes": 0.2}},
+        "ratios": {"FActScore": {"value": 4.0, "low": 3.5, "high": 4.25}}, "ratios_without_passes": {"FActScore": 5.0},
+    }},
+}  # fmt: skip
+
+
 @pytest.fixture
 def readme(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
     """As a script of benchmarks/ sees its neighbours."""
@@ -58,6 +69,17 @@ def test_the_sweeps_tables(readme: ModuleType, tmp_path: Path) -> None:
     ) in lines
     assert "| start | 0.400 | 2.500 | – | – | – | – |" in lines
     assert "| a2_b.5 | 0.500 | – | – | 0.250 | 1 | `rlfh.alpha=2` `rlfh.beta=0.5` |" in lines
+
+
+def test_the_table_of_costs(readme: ModuleType, tmp_path: Path) -> None:
+    """50 prompts of half a second are 25 seconds; a half over an eighth is 4; the paper's row stands below."""
+    (tmp_path / "klcf_cost.json").write_text(json.dumps(COST))
+    lines = readme.rendered(page("klcf_cost"), tmp_path).splitlines()
+    first = "| own, serial: 50 of 6.0 claims |"
+    assert f"{first} FActScore | 0.500 | 25.0 | **4.00** [3.50, 4.25] | 5.00 | 7.0 | 6.0 | 1900 | 94 | 86% |" in lines
+    assert f"{first} KLCF | 0.125 | 6.2 | – | – | 2.0 | 0.0 | 1900 | 94 | 86% |" in lines
+    assert "| *the paper's, serial* | FActScore | 198.06 | – | 3.46 | – | – | 51.7 | 55666 | 5702 | – |" in lines
+    assert any(line.startswith("Of KLCF's seconds its model's passes take 20% (own, serial). ") for line in lines)
 
 
 def test_every_part_of_the_pages_has_a_table(readme: ModuleType) -> None:

@@ -100,6 +100,18 @@ def test_a_script_that_fails_is_no_fault_of_the_judge() -> None:
         assert reply.error and reply.error.kind == "refused" and server.requests == 1
 
 
+def test_a_reply_takes_its_time_by_the_tokens_of_prompt_and_reply() -> None:
+    """One call of some hundred words at 1 ms a word takes at least what its usage says, and one of twice the words longer."""
+    took = []
+    with JudgeServer(per_token=0.001) as server:
+        for passage in ("word " * 100, "word " * 300):
+            judge = endpoint(server.url, "m")
+            judge([render("verify", question="Who?", passages=[passage], claims=["Ada."])])
+            assert judge.totals.seconds >= 0.001 * judge.totals.tokens
+            took.append(judge.totals.tokens)
+    assert took[1] == took[0] + 200
+
+
 def test_what_cannot_work_is_said_at_once() -> None:
     with pytest.raises(WorkbenchError, match="no kind of fault 'slow': choose from 429, 500"):
         JudgeServer(kinds=["slow"])

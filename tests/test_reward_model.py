@@ -17,7 +17,7 @@ from tests.helpers.tiny_model import make_policy
 from workbench.train.actor import Actor
 from workbench.train.models import load_trainee
 from workbench.train.reward_model import RewardModel, check, check_rows, losses, train_reward_model
-from workbench.train.scorer import Judged, Scorer, Segment, load_reward_model
+from workbench.train.scorer import Judged, Scorer, Segment, load_reward_model, passes
 from workbench.types import Question, WorkbenchError
 
 CONFIG = RewardModel(steps=30, batch=8, learning_rate=1e-2, critic_learning_rate=1e-2, lora_r=4, lora_alpha=8, save_every=4)
@@ -114,10 +114,31 @@ def test_it_learns_its_rows_and_is_the_same_when_loaded(policy: str, level: Any,
     assert train_reward_model(config, ROWS, policy, tmp_path, seed=1) == "done"
     rows = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
     assert len(rows) == 30 and rows[-1]["loss"] < 0.5 * rows[0]["loss"] and rows[-1]["accuracy"] == 1.0
-    scores = load_reward_model(tmp_path / "model", policy).score(ROWS, batch=3)
+    loaded = load_reward_model(tmp_path / "model", policy)
+    scores = loaded.score(ROWS, batch=3)
+    loaded.model.unmerge_adapter()  # as it was trained
+    assert [value for values in loaded.score(ROWS) for value in values] == pytest.approx(
+        [v for vs in scores for v in vs], abs=1e-4
+    )
     for row, values in zip(ROWS, scores, strict=True):
         assert [value > 0.5 for value in values] == [segment.target > 0.5 for segment in row.segments]
     assert all(0 <= value <= 1 for values in scores for value in values)
+
+
+def test_a_pass_reads_rows_of_like_length_and_many_where_they_are_short() -> None:
+    """4,096 tokens: two rows of 2,000 or 204 of 20; never fewer than asked for; too long ones are in none."""
+    lengths = [20] * 300 + [2000] * 3 + [3000]
+    found = passes(lengths, 2048, 2)
+    assert [[lengths[number] for number in part] for part in found] == [[2000] * 2, [2000, 20], [20] * 204, [20] * 95]
+    assert sorted(number for part in found for number in part) == list(range(303))
+    assert [len(part) for part in passes(lengths, 2048, 200)] == [200, 103] and passes([], 10, 2) == passes([11], 10, 2) == []
+
+
+def test_the_prompt_is_that_of_the_question_that_is_asked(policy: str) -> None:
+    """The ids of the last question are kept: a row of another one does not get them."""
+    scorer, other = scorer_of(policy), replace(ROWS[1], question=Question("o", "Where was Bo born?"))
+    alone = [scorer_of(policy).read(row) for row in (ROWS[0], other, ROWS[1])]
+    assert [scorer.read(row) for row in (ROWS[0], other, ROWS[1])] == alone and alone[1] != alone[2]
 
 
 def test_micro_batches_change_nothing(policy: str, tmp_path: Path) -> None:

@@ -113,9 +113,10 @@ def _rating(text: str) -> int:
 class JudgeServer:
     """A server on 127.0.0.1; use it as a context manager, and ask it at `url`.
 
-    `reply(task, elements)` is the script: it gives each reply, sent after `delay` seconds. A share `faults` of the requests
-    goes wrong in one of `kinds`: which ones is decided by the seed, the prompt and how often it was asked before, whatever
-    the order of arrival. A script that raises is answered with status 400, and raises again where the server is closed.
+    `reply(task, elements)` is the script: it gives each reply, sent after `delay` seconds and `per_token` more for each token
+    (a word) of prompt and reply. A share `faults` of the requests goes wrong in one of `kinds`: which ones is decided by the
+    seed, the prompt and how often it was asked before, whatever the order of arrival. A script that raises is answered with
+    status 400, and raises again where the server is closed.
 
     Of what it saw, `counts` has the requests, `tasks` those by task, `faulted` those that went wrong by kind, `asked` each
     prompt's number of requests, `running` those under way, `peak` the most at a time, `bodies` the JSON if `keep_bodies`.
@@ -126,6 +127,7 @@ class JudgeServer:
 
     reply: Script = by_checksum
     delay: float = 0.0
+    per_token: float = 0.0
     faults: float = 0.0
     kinds: Sequence[str] = tuple(FAULTS)
     seed: int = 0
@@ -249,7 +251,8 @@ class JudgeServer:
             kind, text = text.kind, text.text
         if kind:
             self.faulted[kind] += 1
-        await asyncio.sleep(self.hang if kind == "hang" else self.delay)
+        tokens = sum(_usage(prompt, text).values()) if isinstance(text, str) else 0
+        await asyncio.sleep(self.hang if kind == "hang" else self.delay + self.per_token * tokens)
         if not isinstance(text, str):
             return text
         return self._fault(request, kind, prompt, text, chance) if kind else self._completion(prompt, text)
@@ -280,8 +283,12 @@ class JudgeServer:
 
     def _completion(self, prompt: str, text: str) -> web.Response:
         choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
-        usage = {"prompt_tokens": len(prompt.split()), "completion_tokens": len(text.split())}
-        return _json({"object": "chat.completion", "choices": [choice], **({"usage": usage} if self.usage else {})})
+        usage = {"usage": _usage(prompt, text)} if self.usage else {}
+        return _json({"object": "chat.completion", "choices": [choice], **usage})
+
+
+def _usage(prompt: str, text: str) -> dict[str, int]:
+    return {"prompt_tokens": len(prompt.split()), "completion_tokens": len(text.split())}
 
 
 def _json(value: Any, status: int = 200) -> web.Response:

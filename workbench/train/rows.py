@@ -74,13 +74,14 @@ class Asked(Protocol):
     def question(self) -> Question: ...
 
 
-def laid_out(tokenizer: Any, question: Question, text: str) -> tuple[Ids, Ids]:
-    """The ids of the prompt, as `generate` prompts, and those of `text` as the policy would answer with it, its end included.
+def laid_out(tokenizer: Any, question: Question, text: str, prompt: Ids | None = None) -> tuple[Ids, Ids]:
+    """The ids of the prompt, as `generate` prompts, and those of `text` as the policy would answer with it, its end included;
+    `prompt` are those of the prompt where they are known.
 
     White space that the chat template puts before an answer is put there; beyond that the text is taken as it stands, also
     where a template would change it (some drop the thinking). What the prompt has opened already, "<think>", is not said twice.
     """
-    [prompt] = prompt_ids(tokenizer, [question])
+    prompt = prompt_ids(tokenizer, [question])[0] if prompt is None else prompt
     opened, end = prefill(tokenizer, prompt), tokenizer.eos_token_id
     for start in {opened: None, opened.strip(): None}:
         if start and text.startswith(start):

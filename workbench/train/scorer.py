@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import torch
 
 MODEL = "model"  # the folder of a reward model, in that of its training: it is no policy
+TOKENS = 4096  # of a pass over short rows: small passes spend their time on calls, not on arithmetic
 HEAD, CARD = "head.safetensors", "reward_model.json"  # in the model's folder
 
 
@@ -68,18 +69,23 @@ class Scorer:
     def __init__(self, actor: Actor, level: str, longest: int = 2048) -> None:
         self.model, self.tokenizer, self.head = actor.model, actor.tokenizer, actor.head
         self.level, self.longest = level, longest
+        self._asked: tuple[list[dict[str, str]], list[int]] = ([], [])  # the last question that was read, and its ids
 
     def read(self, row: Judged) -> Read:
         """The row as ids. A segment's tokens are those that hold a character of it; its last is the one that is paid for it."""
-        if row.token_ids:
-            [prompt], said = prompt_ids(self.tokenizer, [row.question]), list(row.token_ids)
-        else:
-            prompt, said = laid_out(self.tokenizer, row.question, row.text)
+        prompt = self._prompt(row.question)
+        said = list(row.token_ids) or laid_out(self.tokenizer, row.question, row.text, prompt)[1]
         text, offsets = offsets_from_ids(self.tokenizer, said)
         skipped = len(text) - len(text.lstrip()) if text != row.text and text.lstrip() == row.text else 0
         spans = [(segment.start + skipped, segment.end + skipped) for segment in row.segments]
         places = [[len(prompt) + token for token in tokens_between(offsets, *span)] for span in spans]
         return Read([*prompt, *said], places, [segment.target for segment in row.segments])
+
+    def _prompt(self, question: Question) -> list[int]:
+        """What a question is prompted with; the claims of a response come one after another, and ask one question."""
+        if (messages := question.messages()) != self._asked[0]:
+            self._asked = messages, prompt_ids(self.tokenizer, [question])[0]
+        return self._asked[1]
 
     def logits(self, rows: Sequence[Read]) -> torch.Tensor:
         """The segments' logits, one after another (S,), from one forward pass."""
@@ -95,12 +101,12 @@ class Scorer:
         return torch.stack([values_BL[number, places[pick]].mean() for number, row in enumerate(rows) for places in row.places])
 
     def score(self, rows: Sequence[Judged], batch: int = 32) -> list[tuple[float, ...]]:
-        """The factuality of each row's segments, between 0 and 1; () for a row that is longer than `longest`."""
+        """The factuality of each row's segments, between 0 and 1; () for a row that is longer than `longest`.
+
+        A pass reads `batch` rows, and more where they are short."""
         reads = [self.read(row) for row in rows]
-        short = [number for number, read in enumerate(reads) if len(read.ids) <= self.longest]
         scores: list[tuple[float, ...]] = [() for _ in rows]
-        for start in range(0, len(short), batch):
-            numbers = short[start : start + batch]
+        for numbers in passes([len(read.ids) for read in reads], self.longest, batch):
             for number, values in zip(numbers, self._values([reads[number] for number in numbers]), strict=True):
                 scores[number] = values
         return scores
@@ -111,6 +117,17 @@ class Scorer:
         with torch.no_grad():
             found = iter(self.logits(reads).sigmoid().tolist())
         return [tuple(next(found) for _ in read.places) for read in reads]
+
+
+def passes(lengths: Sequence[int], longest: int, batch: int) -> list[list[int]]:
+    """The numbers of the rows that each forward pass reads: rows of like length, at least `batch` of them while there are any,
+    and as many as make `TOKENS` tokens with their padding. What is longer than `longest` is in none."""
+    short = sorted((number for number, length in enumerate(lengths) if length <= longest), key=lambda number: -lengths[number])
+    parts: list[list[int]] = []
+    while short:
+        size = max(batch, TOKENS // max(1, lengths[short[0]]))
+        parts, short = [*parts, short[:size]], short[size:]
+    return parts
 
 
 def save_reward_model(scorer: Scorer, trainee: Trainee, card: Mapping[str, Any], policy: str, out: Path) -> None:
@@ -162,6 +179,8 @@ def load_reward_model(folder: Path | str, policy: str | None = None) -> Scorer:
         actor.head.load_state_dict(load_file(folder / HEAD))
     check_finite(str(folder), trainee.model)
     trainee.model.eval()
+    if trainee.model.dtype.itemsize >= 4:  # in fewer bits the sum would be rounded
+        trainee.model.merge_adapter()
     return Scorer(actor, card["level"], card["max_length"])
 
 
