@@ -24,7 +24,7 @@ from typing import Any
 from workbench.examples import worked_example
 from workbench.inspector.opened import pay
 from workbench.jsonl import encode, write_json
-from workbench.plots.pictures import CHROMIUM
+from workbench.pictures import CHROMIUM
 from workbench.recipes import method_configs
 from workbench.runs.folder import versions
 from workbench.runs.rows import index_path

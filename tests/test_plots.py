@@ -14,6 +14,7 @@ import pytest
 from workbench.credit.tokens import words
 from workbench.metrics import RATES, Row
 from workbench.metrics.boundary import Probed, Sample, boundary_report
+from workbench.pictures import CHROMIUM, add_pictures
 from workbench.plots import (
     boundary,
     exposure_and_accuracy,
@@ -24,7 +25,6 @@ from workbench.plots import (
     training_dynamics,
     write_pages,
 )
-from workbench.plots.pictures import CHROMIUM, add_pictures
 from workbench.token_view import VIEW, payload
 from workbench.types import Feedback, Question, Response, WorkbenchError
 

@@ -18,7 +18,7 @@ import pytest
 from tests.test_inspector import record, record_scored, rollout
 from tests.test_inspector_runs import record_logged
 from workbench.knowledge import build_index
-from workbench.plots.pictures import CHROMIUM
+from workbench.pictures import CHROMIUM
 from workbench.store import append_feedback
 from workbench.types import Claim, Event, Failure, Feedback, Passage, Question, Response, Reward, Verdict
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 import typer
 
+from workbench.answering.sources import stored
+from workbench.answering.supply import supply
 from workbench.cli.frame import Json, app, print_mapping, print_table, show, stdout_kept_clean, text
+from workbench.data import load
 from workbench.data.sets import SETS
-from workbench.data.show import describe
+from workbench.data.show import describe, parse_mapping
 
 data_app = typer.Typer(no_args_is_help=True)
 app.add_typer(
@@ -46,6 +50,31 @@ def data_show(
     with stdout_kept_clean():
         description = describe(source, split, count=count, mapping=mapping, schema=schema)
     show(description, as_json, _print)
+
+
+@data_app.command("supply", epilog="Example: workbench data supply eli5.jsonl --store wiki --out questions.jsonl")
+def data_supply(
+    source: Annotated[str, typer.Argument(metavar="NAME|FILE", help="A data set's name, a file, or hf:owner/name@config.")],
+    store: Annotated[str, typer.Option(metavar="NAME", help="An index that `workbench index build` made.")],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The JSONL file to write, for `workbench train --questions`.")],
+    k: Annotated[int, typer.Option("--k", "-k", min=1, max=50, help="Passages a question, at most.")] = 3,
+    mode: Annotated[
+        Literal["text", "dense", "hybrid"] | None,
+        typer.Option(help="How the index is searched: by words, by vectors, or both, which is the default where it has any."),
+    ] = None,
+    split: Annotated[str | None, typer.Option(help="A split of the hub's.")] = None,
+    limit: Annotated[int | None, typer.Option("-n", "--limit", min=1, help="Only so many questions.")] = None,
+    mapping: Annotated[
+        str | None, typer.Option("--map", metavar="FIELD=COLUMN,…", help="Which column holds the question, its answers, …")
+    ] = None,
+    schema: Annotated[str | None, typer.Option("--as", metavar="NAME", help="The data set whose schema the file has.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Give questions without passages those that an index finds, for training FoRAG; what is for evaluation only is refused."""
+    with stdout_kept_clean():
+        questions = load(source, split, limit, parse_mapping(mapping), schema=schema, training=True)
+        counts = supply(questions, stored(store, mode), k, out)
+    show({**counts, "out": str(out)}, as_json, print_mapping)
 
 
 def _print(description: Mapping[str, Any]) -> None:

@@ -157,8 +157,8 @@ def stages_for(config: Any, bench: Bench, method: Method, aggregate: Aggregate, 
     questions = training_questions(config.prompts, bench, answered=False)
     if bare := next((question for question in questions if not question.passages), None):
         raise WorkbenchError(
-            f"question '{bare.id}' brings no passages, and FoRAG answers from these: give questions with \"passages\", or on "
-            f"the tiny bench set forag.prompts.kinds={TWO_FACETS}"
+            f"question '{bare.id}' brings no passages, and FoRAG answers from these: give questions with \"passages\" "
+            f"(`workbench data supply` finds some), or on the tiny bench set forag.prompts.kinds={TWO_FACETS}"
         )
     course = Course(config, questions, bench.checks, method, aggregate, bench.llm_judge is not None, loss)
     course.judging()  # a judge that cannot tell facts is named now

@@ -1,6 +1,6 @@
 """A PNG beside every plot and token view of an executed notebook, for what runs no script: GitHub, an exported HTML file.
 
-    python -m workbench.plots.pictures notebooks/*.ipynb
+    python -m workbench.pictures notebooks/*.ipynb
 
 A Chromium on the path draws them, plots with the script that plotly brings. What is not executed anew keeps its outputs, and
 its pictures change only where its plots have; the data of a token view is taken out of the notebook once it is drawn.

@@ -1,0 +1,84 @@
+"""`workbench data supply`: questions without passages get those of an index, and what may not be trained on gets none."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.score_helpers import Cli
+from workbench.answering.sources import Sources
+from workbench.answering.supply import supply
+from workbench.bench import bench
+from workbench.checks import rule_checks
+from workbench.data import load
+from workbench.recipes import METHODS
+from workbench.types import Passage, Question, WorkbenchError
+
+PAGES = (Passage("p1", "Oslo", "Oslo is the capital of Norway.", 3.5), Passage("p2", "Bergen", "Bergen lies in Norway.", 1.25))
+
+
+def find(text: str, k: int) -> Sequence[Passage]:
+    return [page for page in PAGES if page.title in text][:k]
+
+
+FOUND = Sources(find, rule_checks)
+
+
+def test_what_brings_passages_keeps_them_and_what_nothing_is_found_for_is_left_out(tmp_path: Path) -> None:
+    own = Passage("own", "Vaasa", "Vaasa lies in Finland.")
+    questions = [
+        Question("a", "Where do Oslo and Bergen lie?", ("Norway",), title="Oslo", kind="long_form", checklist=("In Norway.",)),
+        Question("b", "Where does Oslo's twin Vaasa lie?", passages=(own,)), Question("c", "Where does Lima lie?"),
+    ]  # fmt: skip
+    out = tmp_path / "made" / "questions.jsonl"
+    assert supply(questions, FOUND, 2, out) == {"questions": 3, "had": 1, "supplied": 1, "found_nothing": 1}
+    first, second = load(out)
+    assert (first.id, first.text, first.answers, first.title, first.kind, first.checklist) == (
+        "a", "Where do Oslo and Bergen lie?", ("Norway",), "Oslo", "long_form", ("In Norway.",)
+    )  # fmt: skip
+    assert [(page.title, page.text) for page in first.passages] == [(page.title, page.text) for page in PAGES]
+    assert second.id == "b" and [page.text for page in second.passages] == [own.text]
+    with pytest.raises(WorkbenchError, match="is there already"):
+        supply(questions, FOUND, 2, out)
+    with pytest.raises(WorkbenchError, match="nothing on any"):
+        supply(questions[2:], FOUND, 2, tmp_path / "none.jsonl")
+    assert not (tmp_path / "none.jsonl").exists()
+
+
+def test_from_the_command_line_what_is_made_is_what_forag_trains_on(tmp_path: Path, cli: Cli) -> None:
+    rows = [{"question": f"Where does Oslo lie, on map {n}?", "answer": "Norway"} for n in range(40)]
+    bare, out, index = tmp_path / "bare.jsonl", tmp_path / "questions.jsonl", an_index(tmp_path, cli)
+    bare.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    given = ["data", "supply", str(bare), "--store", index, "--k", "1", "--out", str(out), "--json"]
+    status, told, _ = cli(*given)
+    assert (status, json.loads(told)) == (
+        0, {"questions": 40, "had": 0, "supplied": 40, "found_nothing": 0, "out": str(out)}
+    )  # fmt: skip
+    status, _, said = cli(*given)
+    assert status == 2 and "is there already" in said
+    forag = METHODS["forag"]
+    assert forag.stages is not None
+    with pytest.raises(WorkbenchError, match="brings no passages"):
+        forag.stages(forag.configure("paper"), bench("paper", bare))
+    with pytest.raises(WorkbenchError) as refused:  # by what comes next: nobody is there to judge
+        forag.stages(forag.configure("paper"), bench("paper", out))
+    assert "brings no passages" not in str(refused.value)
+
+
+def test_what_is_for_evaluation_only_is_not_made_trainable(tmp_path: Path, cli: Cli) -> None:
+    """Written anew, nothing would say that it must not be trained on."""
+    source, out = tmp_path / "asked.jsonl", tmp_path / "questions.jsonl"
+    source.write_text(json.dumps({"question": "Where does Oslo lie?", "canary": "not for training"}) + "\n")
+    assert load(source)[0].meta["evaluation_only"]
+    status, _, said = cli("data", "supply", str(source), "--store", an_index(tmp_path, cli), "--out", str(out))
+    assert status == 2 and "evaluation" in said and not out.exists()
+
+
+def an_index(folder: Path, cli: Cli) -> str:
+    pages, index = folder / "pages.jsonl", str(folder / "index")
+    pages.write_text("".join(json.dumps({"title": page.title, "text": page.text}) + "\n" for page in PAGES))
+    assert cli("index", "build", index, "--from", str(pages))[0] == 0
+    return index
