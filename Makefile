@@ -32,7 +32,8 @@ help: ## show this list
 demo: $(VENV)/.base ## train a tiny model to say what it knows and to pass on what it does not
 	@$(BIN)/workbench demo
 
-LINT := $(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
+# All three, whatever the first of them say.
+LINT := ok=0; $(BIN)/ruff check . || ok=1; $(BIN)/ruff format --check . || ok=1; $(BIN)/mypy || ok=1; test $$ok = 0
 
 lint: $(VENV)/.dev
 	@$(LINT)
@@ -40,7 +41,7 @@ lint: $(VENV)/.dev
 check: $(VENV)/.notebooks $(VENV)/.apps lint ## style, types and the quick tests (two to three minutes)
 	@$(BIN)/python -m pytest $(SHARED) -m "not slow"
 
-# Whatever fails, the other parts run as well; pytest runs last, so that its closing line is the last thing printed.
+# Whatever fails, the other parts run as well, and the last line says which did.
 test: $(VENV)/.notebooks $(VENV)/.apps $(VENV)/.dev ## style, types, every test, every notebook
 ifeq ($(NOTEBOOKS),)
 	@echo "notebooks/ holds no notebook yet: nothing to replay"
@@ -64,7 +65,7 @@ inspect: $(VENV)/.apps ## open the reward inspector
 notebooks: $(VENV)/.notebooks $(VENV)/.dev ## run every notebook from the top and save its outputs, plots as pictures too
 	@test -n "$(NOTEBOOKS)" || { echo "notebooks/ holds no notebook yet" >&2; exit 2; }
 	@echo "running the notebooks: several minutes"
-	@PLOTLY_RENDERER=plotly_mimetype $(BIN)/jupyter nbconvert --to notebook --execute --inplace $(NOTEBOOKS)
+	@WORKBENCH_PICTURES=1 PLOTLY_RENDERER=plotly_mimetype $(BIN)/jupyter nbconvert --to notebook --execute --inplace $(NOTEBOOKS)
 	@$(BIN)/nbstripout --keep-output --keep-count --extra-keys metadata.widgets $(NOTEBOOKS)
 	@$(BIN)/python -m workbench.pictures $(NOTEBOOKS)
 

@@ -96,7 +96,7 @@ def _costs(name: str, part: Mapping[str, Any]) -> list[list[str]]:
         rows.append([
             f"{name}: {part['prompts']} of {part['claims']:.1f} claims", way, f"{told['seconds']:.3f}",
             f"{told['seconds'] * part['prompts']:.1f}",
-            f"**{ratio['value']:.2f}** [{ratio['low']:.2f}, {ratio['high']:.2f}]" if ratio else "–",
+            f"**{ratio['value']:.2f}** [{ratio['low']:.2f}, {ratio['high']:.2f}] n={ratio['n']}" if ratio else "–",
             f"{bare:.2f}" if bare else "–", f"{told['calls']:.1f}", f"{told['searches']:.1f}", f"{told['tokens_in']:.0f}",
             f"{told['tokens_out']:.0f}", f"{told['delays']:.0%}",
         ])  # fmt: skip

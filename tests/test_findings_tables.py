@@ -5,11 +5,16 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
+
+from workbench.bench import bench
+from workbench.store import iter_feedback
 
 BENCHMARKS = Path(__file__).resolve().parent.parent / "benchmarks"
 SWEEP = {
@@ -109,4 +114,25 @@ def test_curves_are_means_over_seeds_at_each_step(monkeypatch: pytest.MonkeyPatc
     (tmp_path / "tuned").mkdir()  # on rows, without a rollout
     (tmp_path / "tuned" / "metrics.jsonl").write_text('{"step": 1, "loss": 0.5}\n')
     assert findings._curve([tmp_path / "tuned"]) == {"step": [1]}
+    sys.modules.pop("findings", None)
+
+
+@pytest.mark.slow
+def test_a_question_set_may_be_answered_by_samples_and_of_some_tiers_alone(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    findings, tiny = import_module("findings"), bench("tiny")
+    few = replace(tiny, questions=lambda *args: tiny.questions(*args)[::40])
+    asked: dict[str, Any] = {"split": "test", "kinds": ["biography"]}
+
+    def said(**more: Any) -> list[str]:
+        findings.answers(few, tiny.path("base"), {**asked, **more}, "", tmp_path)
+        [newest] = {path.parent for path in tmp_path.glob("*/whole")} - before
+        before.add(newest)
+        return [feedback.response.text for feedback in iter_feedback(newest)]
+
+    before = set[Path]()
+    greedy, sampled, other, known = said(), said(sampled=1), said(sampled=2), said(tiers=["known"], sampled=1)
+    assert len(greedy) == len(sampled) == 6 and greedy != sampled != other and 0 < len(known) < 6
     sys.modules.pop("findings", None)

@@ -128,8 +128,11 @@ def test_good_form_is_paid_by_a_model_of_the_bases_own_answers(tmp_path: Path) -
         assert told.p == paid.parts["general"] and told.by == "the base's own answers, whole or spoilt"
         assert paid.value == pytest.approx((paid.parts["check"] + 2 * paid.parts["general"]) / 3 + paid.parts["length"])
     shutil.rmtree(prepared / "samples")
-    with pytest.raises(WorkbenchError, match=r"name one by klcf\.general"):
+    with pytest.raises(WorkbenchError, match=r"name one by\s+klcf\.general"):
         run_experiment(KLCF, config, place, tmp_path / "other", seed=1, threads=1)
+    assert not (tmp_path / "other").exists()
+    again = run_experiment(KLCF, config, place, tmp_path / "run", seed=1, threads=1)
+    assert again == summary  # a finished run is shown, whatever has gone since
 
 
 @pytest.mark.slow
@@ -264,6 +267,8 @@ def test_a_run_that_has_copied_its_preparation_goes_on_without_it(tmp_path: Path
         (["klcf.w_general=0.2", "klcf.general=no/such/model"], "one output"),
         (["klcf.w_general=0.2", "klcf.general_scale=4"], "is of a model that is named"),
         (["klcf.general=some/model"], "is not paid, since w_general is 0"),
+        (["klcf.w_general=1", "klcf.general_model.max_length=64"], "general_model.max_length is 64"),
+        (["klcf.truth_model.max_length=96"], "truth_model.max_length is 96"),
         (["klcf.general_model.batch=4"], "does not use general_model"),
         (["klcf.w_check=0", "klcf.w_truth=0"], "one must be above"),
         (["klcf.l_cache=0"], "l_cache is 0"),

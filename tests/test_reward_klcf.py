@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from tests.helpers.reward_rows import Rated, row, with_verdicts
-from workbench.answers import answer_text
+from workbench.answers import answer_text, sentences
 from workbench.grade import rescore
 from workbench.recipes.klcf import KLCF, checks, reward
 from workbench.reward.klcf import overlong
@@ -45,17 +45,33 @@ def test_checklist(counts: tuple[int, int, int], b: float, recall: float, precis
     assert paid.value == pytest.approx(check) == pytest.approx(paid.parts["check"])
 
 
-def test_what_claims_nothing_is_paid_for_silence_alone() -> None:
+def test_a_refusal_is_paid_for_its_silence() -> None:
     """Truth .5 for no claims, checklist 0 of 2: .25; a guess that the model gives .3 and the list contradicts pays .15."""
     config = replace(PLAIN, silence=0.5)
-    refused = row([], verdicts=items(0, 0, 2))
+    refused = written("I do not know.", items(0, 0, 2))
     assert pay(refused, config).value == pytest.approx(0.25) and pay(refused).value == 0.0
+    assert pay(refused, replace(config, truth="missing")).value == pytest.approx(0.25)
     guess = row([("wrong", 3)], verdicts=[*items(0, 1, 1), Verdict("claim:0", "truth", p=0.3)])
     assert pay(guess, config).value == pytest.approx(0.15) == pay(guess).value
-    assert pay(refused, replace(config, truth="missing")).value == pytest.approx(0.25)
-    for silence in (-0.1, 1.1):
-        with pytest.raises(WorkbenchError, match="between 0 and 1, as P"):
-            pay(refused, replace(PLAIN, silence=silence))
+
+
+@pytest.mark.parametrize("text", ["", " ", "Who could that be?", "I love such questions!", "<think>I do not know.</think>"])
+def test_what_claims_nothing_and_refuses_nothing_is_not(text: str) -> None:
+    assert pay(written(text, items(0, 0, 2)), replace(PLAIN, silence=0.5)).value == 0.0
+
+
+@pytest.mark.parametrize(("silence", "w_truth", "message"), [
+    (-0.1, 1.0, "between 0 and 1, as P"), (1.1, 1.0, "between 0 and 1, as P"), (0.5, 0.0, "pays no truthfulness"),
+])  # fmt: skip
+def test_a_silence_that_cannot_be_paid_is_refused(silence: float, w_truth: float, message: str) -> None:
+    with pytest.raises(WorkbenchError, match=message):
+        reward(replace(PLAIN, silence=silence, w_truth=w_truth))
+
+
+def written(text: str, verdicts: Sequence[Verdict]) -> Feedback:
+    """A response of this text, without claims."""
+    made = row([], verdicts=verdicts)
+    return replace(made, response=replace(made.response, text=text, token_ids=(1,) * 4), sentences=sentences(text))
 
 
 @pytest.mark.parametrize(

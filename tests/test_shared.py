@@ -79,28 +79,41 @@ def test_runs_that_differ_in_what_they_start_from_share_nothing(other: dict[str,
     assert one.folder(way) != one.folder([("cold_start", {"epochs": 2})]) != one.folder([("probe", {"n": 1}), *way])
 
 
-def ways(name: str, tmp_path: Path, *settings: str) -> Path:
-    """Where the cold start of a run with these settings would lie."""
+def ways(name: str, stage: str, tmp_path: Path, *settings: str) -> Path:
+    """Where that stage of a run with these settings would lie."""
     place, method = few(24), METHODS[name]
     config = configured(method, place, overrides=settings)
-    [cold, *_] = stages_of(method, config, place, 1)
-    assert isinstance(cold, Stage) and cold.name == "cold_start" and cold.rests_on is not None
-    return Shared(tmp_path, identity_of(method, config, place, seed=1)).folder([(cold.name, cold.rests_on)])
+    found = stages_of(method, config, place, 1)
+    way = found[: [one.name for one in found].index(stage) + 1]
+    assert all(isinstance(one, Stage) and one.rests_on is not None for one in way)
+    return Shared(tmp_path, identity_of(method, config, place, seed=1)).folder([(one.name, one.rests_on) for one in way])
 
 
 @pytest.mark.parametrize(
-    ("name", "alike", "apart"),
+    ("name", "stage", "alike", "apart"),
     [
-        ("knowrl", ["knowrl.grpo.steps=30", "knowrl.loss_type=dapo"],
+        ("knowrl", "cold_start", ["knowrl.grpo.steps=30", "knowrl.loss_type=dapo"],
          ["knowrl.cold_samples=3", "knowrl.sft.learning_rate=1e-3", "knowrl.refusal=-1", "knowrl.grpo.top_p=0.9"]),
-        ("forag", ["forag.evaluation=holistic", "forag.level=token", "forag.trainer=mle_filter", "forag.ppo.steps=3"],
+        ("forag", "cold_start",
+         ["forag.evaluation=holistic", "forag.level=token", "forag.trainer=mle_filter", "forag.ppo.steps=3"],
          ["forag.outline=false", "forag.sft.epochs=1", "forag.drawn.temperature=0.7", "forag.system=Say"]),
+        ("klcf", "prepare",
+         ["klcf.w_check=0", "klcf.rewarded=judge", "klcf.grpo.steps=3", "klcf.w_general=1", "klcf.silence=0.5"],
+         ["klcf.prepare.samples=3", "klcf.prepare.questions=5", "klcf.system=Say", "klcf.base=sft", "klcf.start=sft"]),
+        ("klcf", "truth", ["klcf.w_check=0", "klcf.trainer=dpo", "klcf.w_general=1", "klcf.silence=0.5", "klcf.truth=missing"],
+         ["klcf.prepare.samples=3", "klcf.rewarded=confidence", "klcf.truth_model.epochs=1", "klcf.held_out=0.3"]),
     ],
 )  # fmt: skip
-def test_a_cold_start_rests_on_what_it_is_made_of(name: str, alike: list[str], apart: list[str], tmp_path: Path) -> None:
-    usual = ways(name, tmp_path)
-    assert {ways(name, tmp_path, setting) for setting in alike} == {usual}
-    assert len({usual, *(ways(name, tmp_path, setting) for setting in apart)}) == len(apart) + 1
+def test_a_stage_rests_on_what_it_is_made_of(name: str, stage: str, alike: list[str], apart: list[str], tmp_path: Path) -> None:
+    usual = ways(name, stage, tmp_path)
+    assert {ways(name, stage, tmp_path, setting) for setting in alike} == {usual}
+    assert len({usual, *(ways(name, stage, tmp_path, setting) for setting in apart)}) == len(apart) + 1
+
+
+def test_what_was_prepared_elsewhere_is_shared_with_its_samples_or_without(tmp_path: Path) -> None:
+    named = "klcf.prepare.folder=somewhere"
+    plain, copied = (ways("klcf", "prepare", tmp_path, named, *more) for more in ((), ("klcf.w_general=1",)))
+    assert plain != copied == ways("klcf", "prepare", tmp_path, named, "klcf.w_general=0.5", "klcf.w_check=0")
 
 
 @pytest.mark.slow

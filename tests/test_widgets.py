@@ -8,7 +8,7 @@ pytest.importorskip("anywidget", reason="the notebooks extra is not installed")
 from workbench.examples import worked_example
 from workbench.grade import rescore
 from workbench.recipes import method_configs, reward_fns
-from workbench.token_view import VIEW
+from workbench.token_view import DRAWN, VIEW
 from workbench.widgets import as_html, browser, token_view, what_if
 
 
@@ -24,7 +24,7 @@ def test_hostile_text_stays_text():
     assert "<script" not in html and "<img" not in html and "<i>" not in html and "<b>" not in html
 
 
-def test_the_token_view_shows_what_it_is_given():
+def test_the_token_view_shows_what_it_is_given(monkeypatch):
     row = worked_example()
     widget = token_view(rescore(row, reward_fns(method_configs(("rlfh",)))), "rlfh")
     assert repr(widget) == "TokenView(tarven/0, rlfh, 41 tokens, 4 claims)"
@@ -32,6 +32,8 @@ def test_the_token_view_shows_what_it_is_given():
     assert shown["methods"]["rlfh"]["value"] == pytest.approx(1.65509, abs=1e-5)
     widget.show(row)
     assert json.loads(widget.data)["methods"] == {}
+    assert VIEW not in widget._repr_mimebundle_()[1]  # a notebook of anyone's does not hold it twice
+    monkeypatch.setenv(DRAWN, "1")
     data, told = widget._repr_mimebundle_()
     assert told[VIEW] == json.loads(widget.data) and data["text/plain"].startswith("TokenView(tarven/0")
     assert set(data) == {"text/plain", "application/vnd.jupyter.widget-view+json"}  # a replay is compared by these

@@ -1,9 +1,11 @@
-"""A PNG beside every plot and token view of an executed notebook, for what runs no script: GitHub, an exported HTML file.
+"""A PNG beside every plot of an executed notebook, and beside every token view that is shown by itself, for what runs no script:
+GitHub, an exported HTML file.
 
     python -m workbench.pictures notebooks/*.ipynb
 
 A Chromium on the path draws them, plots with the script that plotly brings. What is not executed anew keeps its outputs, and
-its pictures change only where its plots have; the data of a token view is taken out of the notebook once it is drawn.
+its pictures change only where its plots have; the data of a token view, which is there if WORKBENCH_PICTURES was
+set, is taken out of the notebook once it is drawn.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from html import escape
@@ -12,7 +13,7 @@ from workbench.inspector.controls import controls
 from workbench.inspector.opened import pay
 from workbench.inspector.what_if import changed
 from workbench.recipes import method_configs
-from workbench.token_view import VIEW, as_json, payload, script, style
+from workbench.token_view import DRAWN, VIEW, as_json, payload, script, style
 from workbench.types import Feedback, WorkbenchError
 
 if TYPE_CHECKING:
@@ -83,8 +84,11 @@ def _token_view_class() -> Any:
             return f"TokenView({self.shown})"
 
         def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-            """With the data in the output's metadata: of these a saved notebook's picture is drawn."""
-            data, told = super()._repr_mimebundle_(**kwargs)
+            """Where `make notebooks` runs it, with the data in the output's metadata: of these a picture is drawn."""
+            bundle = super()._repr_mimebundle_(**kwargs)
+            if bundle is None or not os.environ.get(DRAWN):
+                return bundle
+            data, told = bundle
             return data, {**told, VIEW: json.loads(self.data)}
 
     return TokenView

@@ -42,7 +42,7 @@ ASKED = Prompts(
 # The paper states the learning rate alone; the rest is *(ours)*.
 BY_GRPO = GRPO(learning_rate=1e-6, schedule="constant", max_new_tokens=2048, prompts_per_step=16, micro_batch=8)
 BY_DPO = DPO(learning_rate=1e-6)
-PREPARED, MODELLED, SAMPLES = Prepare(), RewardModel(learning_rate=1e-4), Drawn(max_new_tokens=2048)
+PREPARED, MODELLED, SAMPLES = Prepare(), RewardModel(learning_rate=1e-4, max_length=4096), Drawn(max_new_tokens=2048)
 
 
 @dataclass(frozen=True)
@@ -116,6 +116,8 @@ def reward(config: KLCF) -> RewardFn:
         raise WorkbenchError(f"klcf.b is {config.b}: it must be above 0")
     if not 0 <= config.silence <= 1:
         raise WorkbenchError(f"klcf.silence is {config.silence}: it must lie between 0 and 1, as P(true) does")
+    if config.silence and not config.w_truth:
+        raise WorkbenchError(f"klcf.silence is {config.silence}, and klcf.w_truth 0 pays no truthfulness: leave it out")
     if config.l_max is not None and not 0 < config.l_cache <= config.l_max:
         raise WorkbenchError(f"klcf.l_cache is {config.l_cache}: it must be above 0 and at most l_max, {config.l_max}")
     return klcf(

@@ -12,7 +12,7 @@ from typing import Any
 
 from workbench.bench import Bench, check_policy
 from workbench.config import check_numbers, setting
-from workbench.generate import Sampling
+from workbench.generate import Sampling, prompt_ids
 from workbench.jsonl import write_json
 from workbench.policy import load_policy, load_tokenizer
 from workbench.recipes.method import Method, training_questions
@@ -22,10 +22,10 @@ from workbench.train import prepare as preparing
 from workbench.train import reward_model
 from workbench.train.collect import SAMPLES, collect
 from workbench.train.dpo import dpo_stage
-from workbench.train.general import check_preference_model, general, own_general, preference_model, preferred
+from workbench.train.general import general, preference_model, preferred
 from workbench.train.grpo import grpo_stage
 from workbench.train.pairs import best_worst
-from workbench.train.prepare import FILES, Prepared, Source, digest, prepare, read_prepared
+from workbench.train.prepare import FILES, Prepared, Source, digest, prepare, read_prepared, samples_digest
 from workbench.train.reward_model import train_reward_model
 from workbench.train.rows import Card, Pair
 from workbench.train.scorer import MODEL, load_reward_model
@@ -103,8 +103,10 @@ class Course:
     def general_check(self, job: Job) -> Verify:
         """The check that a preference model has become: the one that is named, or the run's own."""
         if name := self.config.general:
-            return general(preference_model(name, self.config.general_scale), name)
-        return general(own_general(load_reward_model(job.stages[GENERAL] / MODEL)), "the base's own answers, whole or spoilt")
+            named = preference_model(name, self.config.general_scale)
+            return general(named.score, name, named.specials)
+        own = load_reward_model(job.stages[GENERAL] / MODEL)
+        return general(values_of(own), "the base's own answers, whole or spoilt", tuple(own.tokenizer.all_special_tokens))
 
     @property
     def paid(self) -> Any:
@@ -116,14 +118,14 @@ class Course:
         return bool(self.config.w_truth) and self.config.rewarded != "judge"
 
     @property
-    def trains_general(self) -> bool:
-        """Whether the run makes its own model of good form."""
-        return bool(self.config.w_general) and self.config.general is None
-
-    @property
     def free(self) -> tuple[str, ...]:
         named = "fact" in self.method.checks(self.paid)
         return () if self.bench.llm_judge or named or "fact" not in self.bench.checks.verify else ("fact",)
+
+
+def trains_general(config: Any) -> bool:
+    """Whether a run makes its own model of good form."""
+    return bool(config.w_general) and config.general is None
 
 
 def source_of(bench: Bench, base: str | None) -> Source:
@@ -143,7 +145,8 @@ def outside(config: Any, bench: Bench) -> dict[str, str | None]:
     return {
         **({"base_hash": base} if base and base != start else {}),
         **({"prepared_hash": digest(Path(folder))} if folder else {}),
-        **({"general_hash": policy_hash(config.general)} if config.general and Path(config.general).is_dir() else {}),
+        **({"samples_hash": samples_digest(Path(folder))} if folder and trains_general(config) else {}),
+        **({"general_hash": policy_hash(config.general)} if config.general else {}),
     }
 
 
@@ -156,8 +159,6 @@ def stages_for(config: Any, bench: Bench, method: Method) -> Sequence[Stage]:
     preparing.check(config.prepare)
     reward_model.check(config.truth_model)
     reward_model.check(config.general_model)
-    if config.w_general and config.general:
-        check_preference_model(config.general)
     check_numbers(
         config.drawn, {"questions": 1, "samples": 2, "max_new_tokens": 1}, positive=("temperature",), shares=("max_failed",)
     )
@@ -168,13 +169,17 @@ def stages_for(config: Any, bench: Bench, method: Method) -> Sequence[Stage]:
     preparing.check_checks(bench.checks)  # a judge that cannot tell what is needed is named now
     given = {"general": _never} if config.w_general else {}
     method.grader(replace(config, judged_by="fact"), replace(bench.checks, verify={**bench.checks.verify, **given}))
-    prepares = {"method": method.name, "prompts": asdict(config.prompts), "prepare": asdict(config.prepare)}
+    copied = bool(config.prepare.folder) and trains_general(config)  # with its samples
+    prepares = {
+        "method": method.name, "prompts": asdict(config.prompts), "prepare": asdict(config.prepare), "base": config.base,
+        **({"samples": True} if copied else {}),
+    }  # fmt: skip
     models = {"rewarded": config.rewarded, "held_out": config.held_out, "truth_model": asdict(config.truth_model)}
     first = Stage(PREPARE, lambda job: _prepare(course, job), plain=True, check=lambda policy: _is_there(course),
                   rests_on=prepares)  # fmt: skip
     model = Stage(TRUTH_MODEL, lambda job: _truth_model(course, job), plain=True, rests_on=models)
     form = Stage(GENERAL, lambda job: _general_model(course, job), plain=True)
-    return [first, *([model] if course.models else []), *([form] if course.trains_general else []), _last(course)]
+    return [first, *([model] if course.models else []), *([form] if trains_general(config) else []), _last(course)]
 
 
 def _never(batch: Any) -> Any:
@@ -186,6 +191,31 @@ def _is_there(course: Course) -> None:
     source, folder = course.source, course.config.prepare.folder
     if folder:
         read_prepared(Path(folder), source, course.questions)
+        if trains_general(course.config) and samples_digest(Path(folder)) is None:
+            raise WorkbenchError(
+                f"'{folder}' has no {SAMPLES} any more, of which the general reward's model would be made: name one by "
+                "klcf.general, or prepare another folder"
+            )
+
+
+def _can_read(course: Course) -> None:
+    """Raise a WorkbenchError where a model that judges answers or claims cannot be loaded, or cannot read the longest."""
+    config = course.config
+    most = (config.drawn if config.trainer == "dpo" else config.grpo).max_new_tokens
+    if config.w_general and config.general and (named := preference_model(config.general)).longest <= most:
+        raise WorkbenchError(
+            f"'{config.general}' reads up to {named.longest} tokens, and answers have up to {most} after their questions: name "
+            "another, or set max_new_tokens lower"
+        )
+    untold = [Question(question.id, question.text) for question in course.questions]
+    needed = max(map(len, prompt_ids(load_tokenizer(course.source.base), untold))) + most
+    trained = [*(["truth_model"] if course.models else []), *(["general_model"] if trains_general(config) else [])]
+    for name in trained:
+        if (longest := getattr(config, name).max_length) < needed:
+            raise WorkbenchError(
+                f"klcf.{name}.max_length is {longest}, and the longest question with the longest answer has up to {needed} "
+                "tokens: set it to that, or max_new_tokens lower"
+            )
 
 
 def _prepare(course: Course, job: Job) -> Status:
@@ -195,8 +225,8 @@ def _prepare(course: Course, job: Job) -> Status:
         read_prepared(Path(config.folder), course.source, course.questions)
         for name in FILES:
             shutil.copyfile(Path(config.folder) / name, job.out / name)
-        if course.trains_general:
-            _copy_samples(Path(config.folder) / SAMPLES, job.out / SAMPLES)
+        if trains_general(course.config):
+            shutil.copytree(Path(config.folder) / SAMPLES, job.out / SAMPLES, dirs_exist_ok=True)
     else:
         prepare(config, course.source, course.questions, course.bench.checks, job.out, seed=job.seed)
     course.listed(replace(job, stages={**job.stages, PREPARE: job.out}))  # what cannot be trained on is told now
@@ -227,22 +257,13 @@ def _truth_model(course: Course, job: Job) -> Status:
     return "done"
 
 
-def _copy_samples(source: Path, target: Path) -> None:
-    if not source.is_dir():
-        raise WorkbenchError(
-            f"'{source}' is gone, and of these samples the general reward's model would be made: name one by klcf.general, or "
-            "prepare another folder"
-        )
-    shutil.rmtree(target, ignore_errors=True)
-    shutil.copytree(source, target)
-
-
 def _general_model(course: Course, job: Job) -> Status:
     """A reward model, tuned from the base, that tells its own answers to training questions from the same ones spoilt; and how
     it does on those to other questions."""
     config, base, trained = course.config, course.source.base, {question.id for question in course.questions}
     samples = [row for row in iter_feedback(job.stages[PREPARE] / SAMPLES) if row.response.question.id in trained]
-    learnt, held = apart(preferred(samples, job.seed), config.held_out, job.seed)
+    rows = preferred(samples, job.seed, tuple(load_tokenizer(base).all_special_tokens))
+    learnt, held = apart(rows, config.held_out, job.seed)
     if {row.segments[0].target for row in learnt} != {0.0, 1.0}:
         raise WorkbenchError(
             f"'{job.stages[PREPARE]}' has no whole answers to learn good form from: prepare more questions or samples, or name "
@@ -258,9 +279,11 @@ def _last(course: Course) -> Stage:
     """GRPO or DPO, paid by what the stages before have left, on the questions that have a checklist."""
     config, name = course.config, course.method.name
     if config.trainer == "dpo":
-        return dpo_stage(config.dpo, lambda job: _pairs(course, job))
-    unpaid = grpo_stage(config.grpo, course.questions, _unpaid, name)
-    return replace(unpaid, run=lambda job: grpo_stage(config.grpo, course.listed(job), course.paying(job), name).run(job))
+        last = dpo_stage(config.dpo, lambda job: _pairs(course, job))
+    else:
+        last = grpo_stage(config.grpo, course.questions, _unpaid, name)
+        last = replace(last, run=lambda job: grpo_stage(config.grpo, course.listed(job), course.paying(job), name).run(job))
+    return replace(last, check=lambda policy: _can_read(course))
 
 
 def _pairs(course: Course, job: Job) -> tuple[list[Pair], Card]:

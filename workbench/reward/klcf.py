@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import fsum
 from typing import Literal
 
-from workbench.answers import in_answer, well_formed
+from workbench.answers import in_answer, is_abstention, well_formed
 from workbench.reward.verdicts import (
     Table,
     Unscored,
@@ -28,10 +28,11 @@ def klcf(
     w_general: float = 0.0,
     b: float = 1.0,
     truth: Literal["all", "missing"] = "all",
-    silence: float = 0.0,
     form: bool = True,
     l_max: int | None = 2048,
     l_cache: int = 512,
+    *,
+    silence: float = 0.0,
 ) -> RewardFn:
     """Weighted mean of checklist, truthfulness and general reward, plus format and length (equations 5 to 11).
 
@@ -42,9 +43,10 @@ def klcf(
     Args:
         b: weight of recall against precision in the checklist reward.
         truth: average p over all claims of the response, or only over those that the checklist is silent about.
-        silence: the truthfulness reward of a response without claims *(ours)*. At 0 any guess pays more than a refusal.
         form: expect `<think>…</think><answer>…</answer>`; False for a policy that does not think.
         l_max: tokens of a response from which on the penalty is −1, None for no penalty; it begins `l_cache` tokens before.
+        silence: the truthfulness reward of a refusal *(ours)*; what claims nothing otherwise, as an empty text, has 0. At 0 any
+            guess pays more than a refusal.
     """
 
     @scored
@@ -127,13 +129,13 @@ def _checklist(feedback: Feedback, verdicts: Table, b: float) -> dict[str, float
 
 
 def _truthfulness(feedback: Feedback, verdicts: Table, only_missing: bool, silence: float) -> tuple[float | None, int]:
-    """Mean p over the claims, `silence` if there are none; and for how many a "fact" verdict stood in for the model's.
+    """Mean p over the claims, without any `silence` of a refusal and else 0; and for how many a "fact" verdict stood in.
 
     With `only_missing`, over the claims that the checklist is silent about; None if it has something to say about each.
     """
     answer_claims = claims(feedback, in_answer(feedback.response))
     if not answer_claims:
-        return silence, 0
+        return (silence if is_abstention(feedback.response.text, prefill=feedback.response.prefill) else 0.0), 0
     if only_missing:
         answer_claims = [claim for claim in answer_claims if _is_missing(verdicts, claim)]
     judged = [on_claim(verdicts, claim, "truth", "fact") for claim in answer_claims]

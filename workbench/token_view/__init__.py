@@ -3,7 +3,7 @@
 `payload` turns feedback into plain data; the script draws it. Text from models and files only ever becomes text nodes.
 """
 
-from workbench.token_view.page import VIEW, export_html, page, script, style
+from workbench.token_view.page import DRAWN, VIEW, export_html, page, script, style
 from workbench.token_view.payload import as_json, payload
 
-__all__ = ["VIEW", "as_json", "export_html", "page", "payload", "script", "style"]
+__all__ = ["DRAWN", "VIEW", "as_json", "export_html", "page", "payload", "script", "style"]

@@ -15,6 +15,7 @@ from workbench.token_view.payload import as_json, payload
 from workbench.types import CLAIM_LABELS, LACKING, Feedback
 
 HERE = Path(__file__).parent
+DRAWN = "WORKBENCH_PICTURES"  # set where a picture is to be drawn of every view in a notebook
 VIEW = "workbench.token_view"  # in the metadata of a notebook's output: what `payload` returned
 SCRIPTS = ("words.js", "token_view.js", "panels.js", "claims.js", "view.js")
 

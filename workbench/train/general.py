@@ -10,24 +10,24 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from workbench.answers import answer_text, is_abstention, sentences
 from workbench.hub import check_no_pickle, from_disk_or_hub
-from workbench.train.scorer import Judged, Scorer, Segment
-from workbench.types import Checked, Claims, Failure, Feedback, Question, Response, Verdict, Verify, WorkbenchError
+from workbench.train.scorer import Judged, as_whole, passes
+from workbench.train.truth import Valued
+from workbench.types import Checked, Claims, Feedback, Question, Response, Verdict, Verify, WorkbenchError
 from workbench.weights import check_finite, check_loaded, loading
 
 BATCH = 8  # answers that a classifier reads at once
 LONGEST = 4096  # tokens that it reads at most, where its own positions are not fewer
 SPOILT = ("said again", "cut off", "scrambled", "astray")  # what is done to an answer, in turn
-Scored = Callable[[Sequence[tuple[Question, str]]], Sequence[float | None]]  # p of each answer; None is one that is too long
 
 
-def preferred(samples: Sequence[Feedback], seed: int) -> list[Judged]:
+def preferred(samples: Sequence[Feedback], seed: int, specials: Sequence[str] = ()) -> list[Judged]:
     """The base's own answers, 1, and each of them spoilt in one way, 0. An answer that says a sentence twice or was cut off is
     spoilt by itself, and a refusal is neither."""
     answers = [(sample.response, _said(sample.response)) for sample in samples if sample.error is None]
@@ -41,7 +41,7 @@ def preferred(samples: Sequence[Feedback], seed: int) -> list[Judged]:
         if (done := spoil(text, _another(whole, response, rng), SPOILT[number % len(SPOILT)], rng)) != text
     ]
     labelled = [(whole, 1.0), (bad + spoilt, 0.0)]
-    return [as_whole(response.question, text, target) for rows, target in labelled for response, text in rows]
+    return [as_whole(response.question, text, target, specials) for rows, target in labelled for response, text in rows]
 
 
 def _said(response: Response) -> str:
@@ -73,8 +73,10 @@ def spoil(text: str, other: str, how: str, rng: random.Random) -> str:
     if how == "said again":
         return " ".join([text, *[text[start:end]] * rng.randint(1, 4)])
     if how == "cut off":
-        words = text.split(" ")
-        return " ".join(words[: len(words) - rng.randint(1, max(1, len(words) // 3))])
+        gap = " " if " " in text.strip() else ""
+        parts = text.split(" ") if gap else list(text)
+        left = gap.join(parts[: len(parts) - rng.randint(1, max(1, len(parts) // 3))])
+        return left if left.strip() else text
     if how == "scrambled":
         words = text[start:end].split(" ")
         return text[:start] + " ".join(rng.sample(words, len(words))) + text[end:]
@@ -82,87 +84,70 @@ def spoil(text: str, other: str, how: str, rng: random.Random) -> str:
     return text[:start] + rng.choice(strange) + text[end:] if strange else text
 
 
-def as_whole(question: Question, text: str, target: float = 0.0) -> Judged:
-    """An answer to a question, all of it one segment, without what a policy is told and shown before it."""
-    return Judged(Question(question.id, question.text, title=question.title), text, (Segment(0, len(text), target),))
-
-
-def own_general(scorer: Scorer) -> Scored:
-    """A reward model that a training has left as a function of answers."""
-    return lambda rows: [values[0] if values else None for values in scorer.score([as_whole(*row) for row in rows])]
-
-
-def general(score: Scored, by: str) -> Verify:
-    """Aspect "general": p of what each response says to its reader. An answer that says nothing has p = 0: there is nothing to
-    prefer, and no failure by which it could escape. What is too long for the model is a failure."""
+def general(score: Valued, by: str, specials: Sequence[str] = ()) -> Verify:
+    """Aspect "general": p of what each response says to its reader. What says nothing, or is longer than the model reads, has
+    p = 0: there is nothing to prefer, and no failure by which a response could escape."""
 
     def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
-        said = {(r.question.id, r.question.text, text): (r.question, text) for r, _ in batch if (text := _said(r)).strip()}
-        values = dict(zip(said, score(list(said.values())) if said else [], strict=True))
-
-        def verdict(response: Response) -> Verdict:
-            text = _said(response)
-            value = values.get((response.question.id, response.question.text, text)) if text.strip() else 0.0
-            if value is None:
-                long = Failure("verify", "too_long", "question and answer have more tokens than the preference model reads")
-                return Verdict("response", "general", by=by, error=long)
-            return Verdict("response", "general", p=value, by=by)
-
-        return [Checked((verdict(response),)) for response, _ in batch]
+        said = [(response.question, _said(response)) for response, _ in batch]
+        rows = {(q.id, q.text, text): as_whole(q, text, specials=specials) for q, text in said if text.strip()}
+        values = dict(zip(rows, score(list(rows.values())) if rows else [], strict=True))
+        found = [values.get((q.id, q.text, text)) for q, text in said]
+        return [Checked((Verdict("response", "general", p=0.0 if p is None else p, by=by),)) for p in found]
 
     return verify
 
 
-def check_preference_model(name: str) -> None:
-    """Refuse what is no classifier with one output, before anything is begun; of a hub name only the config is looked at.
+@dataclass(frozen=True)
+class Preference:
+    """A named classifier: `score` gives p of whole answers, None for one that has more than `longest` tokens with its question;
+    `specials` are its control tokens."""
 
-    Raises:
-        WorkbenchError: what is wrong with it.
-    """
-    if Path(name).is_dir():
-        check_no_pickle(Path(name).iterdir())
-    _declared(name)
+    score: Valued
+    longest: int
+    specials: tuple[str, ...]
 
 
-def preference_model(name: str, scale: float = 1.0, device: str | None = None) -> Scored:
+def preference_model(name: str, scale: float = 1.0, device: str | None = None) -> Preference:
     """A sequence classifier with one output, by its folder or hub name: p = σ(output / scale).
 
-    The question and the answer are laid out by its own chat template, or, without one, as a pair of texts.
+    The question and the answer are laid out by its own chat template, or, without one, as a pair of texts. One answer is read,
+    so that what cannot work is told here.
 
     Raises:
-        WorkbenchError: there is no such model, it has another number of outputs, or its weights are damaged.
+        WorkbenchError: there is no such model, it has another number of outputs, or its files are damaged.
     """
     import torch
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
-    check_preference_model(name)
+    if Path(name).is_dir():
+        check_no_pickle(Path(name).iterdir())
+    _check_declared(name)
     with loading(name, "name a folder or a public name of a classifier with one output, its weights as safetensors"):
         tokenizer = from_disk_or_hub(AutoTokenizer.from_pretrained, name)
         load = AutoModelForSequenceClassification.from_pretrained
         model, told = from_disk_or_hub(load, name, use_safetensors=True, output_loading_info=True, dtype="auto")
         check_loaded(name, told)
         check_finite(name, model)
-    model.to(device).eval()
-    if tokenizer.pad_token_id is None:
-        tokenizer.pad_token = tokenizer.eos_token
-    model.config.pad_token_id = tokenizer.pad_token_id  # a decoder's score is that of the last token that is none
-    longest = min(LONGEST, int(getattr(model.config, "max_position_embeddings", None) or LONGEST))
+        model.to(device).eval()
+        model.config.pad_token_id = tokenizer.pad_token_id  # a decoder's score is that of the last token that is none
+        size = 1 if tokenizer.pad_token_id is None else BATCH
+        longest = min(LONGEST, tokenizer.model_max_length, getattr(model.config, "max_position_embeddings", None) or LONGEST)
 
-    def score(rows: Sequence[tuple[Question, str]]) -> list[float | None]:
-        ids = [_ids(tokenizer, question, text) for question, text in rows]
-        short = sorted((number for number, one in enumerate(ids) if len(one) <= longest), key=lambda number: -len(ids[number]))
-        values: list[float | None] = [None] * len(rows)
-        for start in range(0, len(short), BATCH):
-            part = short[start : start + BATCH]
-            given = tokenizer.pad({"input_ids": [ids[number] for number in part]}, padding=True, return_tensors="pt").to(device)
-            with torch.no_grad():
-                outputs = model(**given).logits.float().squeeze(-1).tolist()
-            for number, output in zip(part, outputs, strict=True):
-                values[number] = _sigmoid(output / scale)
-        return values
+        def score(rows: Sequence[Judged]) -> list[float | None]:
+            read = [_read(tokenizer, row) for row in rows]
+            values: list[float | None] = [None] * len(rows)
+            for part in passes([len(one["input_ids"]) for one in read], longest, size, tokens=0):
+                given = _together(tokenizer, [read[number] for number in part])
+                with torch.no_grad():
+                    outputs = model(**{name: ids.to(device) for name, ids in given.items()}).logits.float().flatten()
+                for number, output in zip(part, outputs.tolist(), strict=True):
+                    values[number] = _sigmoid(output / scale)
+            return values
 
-    return score
+        score([as_whole(Question("trial", "Is it raining?"), "Yes.")])
+    return Preference(score, longest, tuple(tokenizer.all_special_tokens))
 
 
 def _sigmoid(value: float) -> float:
@@ -172,15 +157,25 @@ def _sigmoid(value: float) -> float:
     return 1 / (1 + math.exp(-value)) if value >= 0 else math.exp(value) / (1 + math.exp(value))
 
 
-def _ids(tokenizer: Any, question: Question, text: str) -> list[int]:
+def _read(tokenizer: Any, row: Judged) -> dict[str, list[int]]:
+    """What the model is given of an answer: ids, and whatever else its tokenizer says of them."""
     if not tokenizer.chat_template:
-        return list(tokenizer(question.text, text)["input_ids"])
-    asked = replace(Question(question.id, question.text), title=question.title)
-    talk = [*asked.messages(), {"role": "assistant", "content": text}]
-    return list(tokenizer.apply_chat_template(talk, tokenize=True, return_dict=True)["input_ids"])
+        return dict(tokenizer(row.question.text, row.text))
+    talk = [*row.question.messages(), {"role": "assistant", "content": row.text}]
+    return dict(tokenizer.apply_chat_template(talk, tokenize=True, return_dict=True))
 
 
-def _declared(name: str) -> None:
+def _together(tokenizer: Any, read: Sequence[Mapping[str, list[int]]]) -> Mapping[str, Any]:
+    """Answers as a batch; one alone needs no padding, which some tokenizers do not have."""
+    import torch
+
+    if len(read) == 1:
+        return {name: torch.tensor([ids]) for name, ids in read[0].items()}
+    return tokenizer.pad(list(read), return_tensors="pt")
+
+
+def _check_declared(name: str) -> None:
+    """Refuse by its config what is no classifier with one output."""
     from transformers import AutoConfig
 
     with loading(name, "name a folder or a public name of a classifier with one output"):

@@ -24,6 +24,7 @@ from workbench.generate import Sampling
 from workbench.grade import SAID, assemble
 from workbench.jsonl import encode, iter_rows, replace_rows, write_json
 from workbench.runs.folder import differences, file_digest, policy_hash, read_json
+from workbench.store import ROLLOUTS
 from workbench.train.checklists import LABELS, Fact, Found, Labelled, checklists, facts_of, truth_rows
 from workbench.train.collect import SAMPLES, collect
 from workbench.train.stage import order
@@ -249,6 +250,12 @@ def digest(folder: Path) -> str | None:
     if not all((folder / name).is_file() for name in FILES):
         return None
     return hashlib.sha256("".join(file_digest(folder / name) for name in FILES).encode()).hexdigest()[:16]
+
+
+def samples_digest(folder: Path) -> str | None:
+    """That of the samples that a preparation was made of; None where they are not, or no longer, there."""
+    file = folder / SAMPLES / ROLLOUTS
+    return file_digest(file)[:16] if file.is_file() else None
 
 
 def read_prepared(folder: Path, source: Source, questions: Sequence[Question]) -> Prepared:

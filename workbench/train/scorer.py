@@ -52,6 +52,16 @@ class Judged:
     token_ids: tuple[int, ...] = ()
 
 
+def as_whole(question: Question, text: str, target: float = 0.0, specials: Sequence[str] = ()) -> Judged:
+    """A text as the whole answer to its question, all of it one segment, without what a policy is told and shown before it.
+
+    A token that ends a turn, written out in the text, is taken apart: it is text, and nobody speaks after it.
+    """
+    for token in specials:
+        text = text.replace(token, " ".join(token))
+    return Judged(Question(question.id, question.text, title=question.title), text, (Segment(0, len(text), target),))
+
+
 class Read(NamedTuple):
     """A row as ids: those of prompt and response, and of each segment its tokens' places among them, and its target."""
 
@@ -119,13 +129,13 @@ class Scorer:
         return [tuple(next(found) for _ in read.places) for read in reads]
 
 
-def passes(lengths: Sequence[int], longest: int, batch: int) -> list[list[int]]:
+def passes(lengths: Sequence[int], longest: int, batch: int, tokens: int = TOKENS) -> list[list[int]]:
     """The numbers of the rows that each forward pass reads: rows of like length, at least `batch` of them while there are any,
-    and as many as make `TOKENS` tokens with their padding. What is longer than `longest` is in none."""
+    and as many as make so many `tokens` with their padding. What is longer than `longest` is in none."""
     short = sorted((number for number, length in enumerate(lengths) if length <= longest), key=lambda number: -lengths[number])
     parts: list[list[int]] = []
     while short:
-        size = max(batch, TOKENS // max(1, lengths[short[0]]))
+        size = max(batch, tokens // max(1, lengths[short[0]]))
         parts, short = [*parts, short[:size]], short[size:]
     return parts
 

@@ -20,7 +20,7 @@ from workbench.jsonl import write_json
 from workbench.runs.folder import policy_hash, read_json
 from workbench.train.checklists import LABELS, Labelled, key
 from workbench.train.rows import laid_out
-from workbench.train.scorer import Judged, Scorer, Segment
+from workbench.train.scorer import Judged, Scorer, as_whole
 from workbench.train.segments import calibration
 from workbench.types import Checked, Claim, Claims, Failure, Question, Response, Verdict, Verify, WorkbenchError
 
@@ -33,15 +33,8 @@ Valued = Callable[[Sequence[Judged]], Sequence[float | None]]  # claims -> p of 
 
 
 def as_read(question: Question, claim: str, target: float, specials: Sequence[str] = ()) -> Judged:
-    """A claim as the whole answer to its question, without what a policy is told and shown before it.
-
-    A token that ends a turn, written out in a claim, is taken apart: it is text, and nobody speaks after it.
-    """
-    text = " ".join(claim.split())
-    for token in specials:
-        text = text.replace(token, " ".join(token))
-    asked = Question(question.id, question.text, title=question.title)
-    return Judged(asked, text, (Segment(0, len(text), target),))
+    """A claim as the whole answer to its question: see `as_whole`."""
+    return as_whole(question, " ".join(claim.split()), target, specials)
 
 
 def truth_examples(rows: Sequence[Labelled], specials: Sequence[str] = ()) -> list[Judged]:
