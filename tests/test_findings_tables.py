@@ -41,7 +41,7 @@ COST = {
     "parts": {"own, serial": {
         "prompts": 50, "claims": 6.04, "agreement": {"FActScore": 1.0, "VeriScore": 0.98},
         "ways": {"FActScore": WAY, "KLCF": {**WAY, "seconds": 0.125, "searches": 0, "calls": 2, "passes": 0.2}},
-        "ratios": {"FActScore": {"value": 4.0, "low": 3.5, "high": 4.25}}, "ratios_without_passes": {"FActScore": 5.0},
+        "ratios": {"FActScore": {"value": 4.0, "low": 3.5, "high": 4.25, "n": 50}}, "ratios_without_passes": {"FActScore": 5.0},
     }},
 }  # fmt: skip
 
@@ -81,7 +81,7 @@ def test_the_table_of_costs(readme: ModuleType, tmp_path: Path) -> None:
     (tmp_path / "klcf_cost.json").write_text(json.dumps(COST))
     lines = readme.rendered(page("klcf_cost"), tmp_path).splitlines()
     first = "| own, serial: 50 of 6.0 claims |"
-    assert f"{first} FActScore | 0.500 | 25.0 | **4.00** [3.50, 4.25] | 5.00 | 7.0 | 6.0 | 1900 | 94 | 86% |" in lines
+    assert f"{first} FActScore | 0.500 | 25.0 | **4.00** [3.50, 4.25] n=50 | 5.00 | 7.0 | 6.0 | 1900 | 94 | 86% |" in lines
     assert f"{first} KLCF | 0.125 | 6.2 | – | – | 2.0 | 0.0 | 1900 | 94 | 86% |" in lines
     assert "| *the paper's, serial* | FActScore | 198.06 | – | 3.46 | – | – | 51.7 | 55666 | 5702 | – |" in lines
     assert any(line.startswith("Of KLCF's seconds its model's passes take 20% (own, serial). ") for line in lines)

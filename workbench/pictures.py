@@ -1,5 +1,5 @@
-"""A PNG beside every plot of an executed notebook, and beside every token view that is shown by itself, for what runs no script:
-GitHub, an exported HTML file.
+"""A PNG beside every plot of an executed notebook, and every token view shown by itself, for what runs no script: GitHub, an
+exported HTML file.
 
     python -m workbench.pictures notebooks/*.ipynb
 
