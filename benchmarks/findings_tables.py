@@ -29,6 +29,7 @@ ARMS = {  # of a method: question set, and (metric, tier, heading[, another ques
     "knowrl_dose": OUTCOMES,
     "knowrl_sweep": OUTCOMES,
     "klcf": LONG,
+    "klcf_sweep": LONG,
     "klcf_sft": LONG,
     "forag": ("test", (
         ("fact_per_query", "", "answers wholly factual"), ("fact_per_sentence", "", "sentences factual"),

@@ -81,7 +81,7 @@ def costs(found: dict) -> str:
     )
 
 
-METHODS = ("rlfh", "rlfh_sweep", "knowrl", "knowrl_dose", "knowrl_sweep", "forag", "klcf", "klcf_sft")
+METHODS = ("rlfh", "rlfh_sweep", "knowrl", "knowrl_dose", "knowrl_sweep", "forag", "klcf", "klcf_sweep", "klcf_sft")
 TABLES: dict[str, tuple[str, Callable[[dict], str]]] = {  # a part's name: whose results it shows, and how
     "truthrl": ("truthrl_tiny", truthrl),
     "human_labels": ("human_labels", human_labels),

@@ -192,7 +192,10 @@ def test_findings_are_read_from_a_file_and_what_is_wrong_is_named(tmp_path: Path
             load_findings(file)
 
 
-@pytest.mark.parametrize("name", ["rlfh", "rlfh_sweep", "knowrl", "knowrl_dose", "knowrl_sweep", "forag", "klcf", "klcf_sft"])
+@pytest.mark.parametrize(
+    "name",
+    ["rlfh", "rlfh_sweep", "knowrl", "knowrl_dose", "knowrl_sweep", "forag", "klcf", "klcf_sweep", "klcf_sft"],
+)
 def test_what_our_findings_compare_is_listed(name: str) -> None:
     folder = Path(__file__).resolve().parent.parent / "benchmarks" / "findings"
     told = tomllib.loads((folder / f"{name}.toml").read_text())
@@ -203,7 +206,7 @@ def test_what_our_findings_compare_is_listed(name: str) -> None:
     assert all({c.of, c.minus} <= asked[c.asked] for c in contrasts)
 
 
-@pytest.mark.parametrize("method", ["rlfh", "knowrl"])
+@pytest.mark.parametrize("method", ["rlfh", "knowrl", "klcf"])
 def test_the_sweep_shares_its_default_with_the_other_runs(method: str) -> None:
     folder = Path(__file__).resolve().parent.parent / "benchmarks" / "findings"
     first, swept = (read_entries(folder / f"{name}_runs.toml")[0] for name in (method, f"{method}_sweep"))
