@@ -56,6 +56,22 @@ def human_labels(found: dict) -> str:
     return table(found)
 
 
+def claims(found: dict) -> str:
+    """How far claims by rules are to be trusted, in three lines."""
+    read, seen, all_ = found["faithful"]["kept aside"], found["faithful"]["tuned on"], found["claims"]["rules"]["F1 ≥ 0.6"]
+    first, now, tuned = read["first"], read["now"], seen["now"]
+    return (
+        f"Claims by rules, without a model, were read by hand. Of {first['claims']:,} claims of {read['responses']} responses "
+        f"that nobody had\nlooked at before, {first['value']:.0%} [{first['low']:.0%}, {first['high']:.0%}] say what the text "
+        f"does not ({read['before']['value']:.0%} before the rules were mended);\nmending what that reading found left "
+        f"{now['wrong']} of "
+        f"{now['claims']:,}, and of the {seen['responses']} responses that they were mended with first\n{tuned['wrong']} of "
+        f"{tuned['claims']}. They find {all_['recall']['value']:.2f} of what people wrote down as claims of biographies, at a "
+        f"precision of\n{all_['precision']['value']:.2f} ([measured](docs/measured.md), "
+        f"[what to expect](docs/numbers.md#claims-by-rules))."
+    )
+
+
 def findings(found: dict) -> str:
     from findings_tables import statements
 
@@ -86,6 +102,7 @@ TABLES: dict[str, tuple[str, Callable[[dict], str]]] = {  # a part's name: whose
     "truthrl": ("truthrl_tiny", truthrl),
     "human_labels": ("human_labels", human_labels),
     "klcf_cost": ("klcf_cost", costs),
+    "claims": ("human_labels", claims),
     **{f"{method}_findings": (method, findings) for method in METHODS},
     **{f"{method}_arms": (method, partial(arms, method)) for method in METHODS},
 }

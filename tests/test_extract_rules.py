@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import time
 from pathlib import Path
 
 import pytest
@@ -32,12 +34,12 @@ DIVIDED = [
     ("No bridge was opened.", ["No bridge was opened."]),
     ("He wrote several books, including The Door, The Hill and The Sea.",
      ["Toma Ardel wrote several books.", "Toma Ardel wrote The Door.", "Toma Ardel wrote The Hill.",
-      "Toma Ardel wrote The Sea."]),
+      "Toma Ardel wrote The Sea.", "The Door is a book.", "The Hill is a book.", "The Sea is a book."]),
     ("He worked as an actor and singer.", ["Toma Ardel worked as an actor.", "Toma Ardel worked as a singer."]),
     ("Toma Ardel (1920–1999) was an actor.",
      ["Toma Ardel was an actor.", "Toma Ardel was born in 1920.", "Toma Ardel died in 1999."]),
     ("He joined Lomar Labs, becoming its head.", ["Toma Ardel joined Lomar Labs.", "Toma Ardel became its head."]),
-    ("His father was Bo Ardel, a baker.", ["Toma Ardel's father was Bo Ardel.", "Bo Ardel is a baker."]),
+    ("His father was Bo Ardel, a baker.", ["Toma Ardel's father was Bo Ardel.", "Bo Ardel was a baker."]),
     ("He left Vetra and his wife stayed in Lomar.", ["Toma Ardel left Vetra.", "Toma Ardel's wife stayed in Lomar."]),
     ("He left Vetra, and his wife stayed in Lomar.", ["Toma Ardel left Vetra.", "Toma Ardel's wife stayed in Lomar."]),
     ("He had a long and happy life.", ["Toma Ardel had a long and happy life."]),
@@ -49,6 +51,20 @@ DIVIDED = [
     ("He wrote Pride and Prejudice.", ["Toma Ardel wrote Pride and Prejudice."]),
     ("He met Anna and Bob.", ["Toma Ardel met Anna.", "Toma Ardel met Bob."]),
     ("他是画家。", ["他是画家。"]),
+    ("He is a Brazilian footballer from Lima, Peru.",
+     ["Toma Ardel is Brazilian.", "Toma Ardel is a footballer.", "Toma Ardel is from Lima, Peru.", "Lima is in Peru."]),
+    ("He appeared in films such as \"Rain\" (1950) and \"Snow\".",
+     ["Toma Ardel appeared in films.", "Toma Ardel appeared in \"Rain\".", "Toma Ardel appeared in \"Snow\".",
+      "\"Rain\" is a film.", "\"Snow\" is a film.", "\"Rain\" was released in 1950."]),
+    ("Born in Osk in 1920, he moved to Vetra.",
+     ["Toma Ardel moved to Vetra.", "Toma Ardel was born in Osk.", "Toma Ardel was born in 1920."]),
+    ("In 1950, he won a prize in Osk.", ["Toma Ardel won a prize in Osk.", "Toma Ardel won a prize in 1950."]),
+    ("He is the founder and director of the Lomar Bank.",
+     ["Toma Ardel is the founder of the Lomar Bank.", "Toma Ardel is the director of the Lomar Bank."]),
+    ("He won gold at the 1980 Games and, in 1984, he won silver.",
+     ["Toma Ardel won gold at the 1980 Games.", "Toma Ardel won silver in 1984."]),
+    ("He worked for papers, painting his house and eventually becoming a judge.",
+     ["Toma Ardel worked for papers.", "Toma Ardel painted his house.", "Toma Ardel eventually became a judge."]),
 ]  # fmt: skip
 
 
@@ -57,6 +73,117 @@ def test_clauses(sentence: str, expected: list[str]) -> None:
     response = Response("r", Question("q", "?", title=TOPIC), sentence)
     claims = [Claim(n, claim, sentence=0) for n, claim in enumerate(clauses(sentence))]
     assert [claim.text for claim in resolve(claims, response)] == expected
+
+
+FAITHFUL = [  # a sentence, what must be among its claims, and words that no claim may have
+    # examples are of the films and firms, not of the work
+    ("He worked as an engineer for firms such as Google and Lomar Labs.", ["He worked as an engineer for Lomar Labs."],
+     r"as (?:Google|Lomar)"),
+    ("He also invented a number of devices, including a lamp and a clock.", ["He also invented a lamp."], r"number of a"),
+    ("He received several awards for his films, including the Lomar Prize.",
+     ["He received the Lomar Prize."], r"for the Lomar"),
+    ("He went on to manage several clubs, including Osk United.", ["He went on to manage Osk United."], r"went on (?:to )?Osk"),
+    # roles
+    ("She was tried for treason in Osk and executed in 1900.", ["She was executed in 1900."], r"She executed"),
+    ("The bank was bought by Lomar Group in 1990 and sold to Osk Holdings.",
+     ["The bank was sold to Osk Holdings."], r"bank sold"),
+    ("The house was built by Toma for Mira and painted by Bo.", ["The house was painted by Bo."], r"house painted"),
+    ("She had been beaten and robbed.", ["She had been beaten and robbed."], r"She robbed|She was robbed"),
+    ("Toma Ardel defeated Bo in 1950 and was defeated by Ana in 1960.", ["Toma Ardel was defeated by Ana."], r"defeated Ana"),
+    ("She was sued by several people who claimed he had lied.", ["She was sued by several people who claimed he had lied."],
+     r"(?:She|Several people) claimed"),
+    ("The record was held by a sailor, Bo Bolt, who died in 1920.", ["Bo Bolt died in 1920."], r"record died"),
+    ("She was the guardian of a boy named Bo Bolt, who is the heir.", ["Bo Bolt is the heir."], r"She is the heir"),
+    ("Her father, Bo Bolt, was a baker and her mother, Ana Bolt, was a cook.",
+     ["Her father was a baker.", "Her mother was a cook."],
+     r"father was (?:a cook|her mother)|is her mother"),
+    ("Toma Ardel is a major figure in Vetran society, known for his wit.",
+     ["Toma Ardel was known for his wit."], r"society was"),
+    ("He is a hero to others, who see him as a saint who freed Osk.", [], r"^He freed"),
+    # names
+    ("He worked at Marks and Spencer.", ["He worked at Marks and Spencer."], r"Marks\.|at Spencer"),
+    ("She starred in Romeo and Juliet in 1950.", ["She starred in Romeo and Juliet."], r"in Romeo\.|in Juliet"),
+    ("He was Minister of Agriculture, Fisheries and Food.",
+     ["He was Minister of Agriculture, Fisheries and Food."], r"of Food|Fisheries\."),
+    ("He was born in Anantnag, Jammu and Kashmir.", ["He was born in Anantnag, Jammu and Kashmir."], r"in (?:Jammu|Kashmir)\."),
+    ("She studied at Eton College and Corpus College, Oxford.", ["She studied at Corpus College, Oxford."], r"at Oxford"),
+    ("Its books include Door and Wall, Rain, and Snow.", ["Its books include Door and Wall."], r"include Wall"),
+    ("She co-wrote What We Do in the Shadows.", ["She co-wrote What We Do in the Shadows."], r"in the Shadows$|We Do\."),
+    ("She played in the 1988 and 1992 Summer Games.", [], r"the 1988\."),
+    ("It is a show tune from the 1950 Bolt and Ardel musical Rain.", [], r"Bolt\.|Ardel musical Rain is|is Ardel"),
+    # dates
+    ("She was born in Osk on May 3, 1920, and passed away on June 4, 1990.",
+     ["She was born on May 3, 1920.", "She passed away on June 4, 1990."], r"born on June"),
+    ("He founded the lab in 1936, which became a bank.", ["The lab became a bank."], r"1936 became"),
+    ("He played on until his death in 1990.", [], r"played (?:on )?in 1990"),
+    ("He published the book written in 1920 by Ana Bo in 1950.", [], r"published (?:the book )?in 1920"),
+    ("He lived in Osk until 1950, when Ana left.", [], r"lived until"),
+    ("Toma and Mira had a son, Bo, born in 1950.", [], r"Mira was born"),
+    ("He served as mayor of Osk from 1990 to 1994 and of Vetra from 1994 to 1998.", [], r"Osk from 1994"),
+    ("He left in 1950, two years after his brother died.", [], r"left after"),
+    ("He married Ana in 1950 and Mira in 1960.", ["He married Ana in 1950 and Mira in 1960."], r"Ana in 1960"),
+    ("The four presidents were Ana Bo (1990–1994).", [], r"born"),
+    ("He scored 10 and 12 goals in 1950 and 1951, respectively.", [], r"10 goals|12 goals in 1950\."),
+    # denials, restrictions, conditions
+    ("She did not win the prize in 1950 in Vetra.", ["She did not win the prize in 1950 in Vetra."], r"prize\."),
+    ("He never lived in Paris or in Osk.", ["He never lived in Paris or in Osk."], r"Paris\."),
+    ("She was the first woman to win the prize in Vetra.",
+     ["She was the first woman to win the prize in Vetra."], r"woman\.|prize\."),
+    ("He retired with the second-most goals in its history.", [], r"goals\."),
+    ("If he had won, he would have left Osk and joined the army.", [], r"^He (?:joined|would)"),
+    ("He would have won the race and left Osk.", ["He would have won the race and left Osk."], r"^He left"),
+    ("It is not a dream but a plan that works.", ["It is not a dream but a plan that works."], r"dream\.|^A plan"),
+    ("She left Osk in 1950 without her husband and her son.", [], r"her son\.$(?<!husband and her son\.)"),
+    # what others say, and what may be so
+    ("Mira said that Toma was guilty and fled to Osk.",
+     ["Mira said that Toma was guilty and fled to Osk."], r"^Mira fled|^Toma"),
+    ("Mira said Toma stole the ring and sold it.", ["Mira said Toma stole the ring and sold it."], r"Mira sold|^Toma"),
+    ("According to Mira Bolt, Toma was a thief and lied.", [], r"^Mira Bolt|^Toma|^(?!According)"),
+    ("He may have killed the king and burned the city.", [], r"^He burned"),
+    ("He is said to have written the book and burned the city.", [], r"^He burned"),
+    ("She allegedly stole the ring and sold it.", [], r"^She sold"),
+    ("It can be inferred that he lied and stole the ring.", [], r"^It stole|^He"),
+    ("She thought about leaving Osk and becoming a cook.", [], r"became|left"),
+    ("His death was believed to be related to his work, and it sparked riots.",
+     ["It sparked riots."], r"related to his work.*riots"),
+    # what stands before the subject
+    ("Regardless of its age, the clock has become a sign of wealth.", [], r"^Regardless of its age (?:is|has)"),
+    ("So, the clock was used as a sign.", ["The clock was used as a sign."], r"^So"),
+    ("In 1990 he met Ana, a cook.", ["Ana was a cook."], r"^A cook"),
+    ("The history of the Osk Jets, a football team, begins in 1990.",
+     ["Osk Jets is a football team."], r"^The history of the Osk Jets is"),
+    # lists of nouns that look like verbs, and verbs that look like nouns
+    ("He wrote novels, plays and poems.", ["He wrote plays."], r"^He plays"),
+    ("Her music has been heard in films, and TV shows around the world.", [], r"^TV shows"),
+    ("He is known for his speed, dribbling skills, and ball control.", [], r"dribbled"),
+    ("She reports on politics and organized crime.", [], r"She organized"),
+    ("Other states with ports include Osk, Vetra and Lomar.",
+     ["Other states with ports include Lomar."], r"with (?:Vetra|Lomar)"),
+    ("It was developed as a breed separate from the Osk hound.", [], r"separate\.|developed from"),
+    ("He is an English teacher.", ["He is an English teacher."], r"is English\."),
+    ("She is a retired American football player.", [], r"is American\."),
+    ("He lived in Mexico, Peru, and Chile.", ["He lived in Peru."], r"is in"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("sentence", "among", "never"), FAITHFUL)
+def test_claims_say_what_their_sentence_says(sentence: str, among: list[str], never: str) -> None:
+    claims = clauses(sentence)
+    assert claims and set(among) <= set(claims)
+    assert not [claim for claim in claims if re.search(never, claim)]
+
+
+def test_many_sentences_take_time_in_proportion() -> None:
+    """Ten times the sentences take about ten times as long, not a hundred times."""
+    sentence = (
+        'Toma Ardel, a painter from Lima, Peru, wrote books such as "A" and "B", and in 1950 he left Osk, where he died. '
+    )
+    seconds = []
+    for many in (1_000, 10_000):
+        begun = time.process_time()
+        assert len(extract(sentence * many).claims) > 4 * many
+        seconds.append(time.process_time() - begun)
+    assert seconds[1] < 30 * seconds[0]
 
 
 def extract(text: str, title: str = TOPIC, decontextual: bool = False) -> Claims:
@@ -120,6 +247,9 @@ def test_without_a_title_a_pronoun_is_what_the_words_show_it_to_be(question: str
         ("Mira Bolt", "Mira Bolt is a painter. Bo Bolt taught physics. She won.", "Mira Bolt won."),
         ("Mira Bolt", "Her father is Bo Bolt, a baker. She won.", "Mira Bolt won."),
         ("Mira Bolt", "Mira Bolt was a baker. Bo Ardel was her husband. He won.", "He won."),
+        ("Bo Bolt", "Bo Bolt Osk is a cook. Bo Bolt Ardel was a Lomarian painter. He won.", "He won."),
+        ("Bo Bolt", "Bo Bolt is a cook. Toma Ardel was a painter. Bo Bolt was born in Osk. He won.", "Bo Bolt won."),
+        ("Rain", "Rain is a film. It is up to the reader to judge it.", "It is up to the reader to judge it."),
     ],
 )
 def test_with_a_title_a_pronoun_is_the_title_unless_it_can_only_be_another(title: str, text: str, expected: str) -> None:

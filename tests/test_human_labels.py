@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.human import answers, claims, spans, stats, verdicts
+from benchmarks.human import answers, claims, faithful, spans, stats, verdicts
 from benchmarks.human_labels import cell, table
 from workbench.types import Claim, Feedback, Passage, Question, Response, Verdict
 
@@ -176,3 +177,40 @@ def test_slices_are_in_the_form_the_readers_expect(slices: Path) -> None:
     found = answers.measure_abstention(slices, 5)
     assert found["SelfAware, gold answers (should be 0)"]["value"] == 0.0
     assert len(answers.efficientqa(slices)) > 500
+
+
+def test_claims_that_say_what_their_text_does_not_are_counted_by_label(tmp_path: Path) -> None:
+    """Two responses with the claims a and b; c is wrong, and the rules make it no more."""
+    file = tmp_path / "labels.tsv"
+    rows = [("1", "a", 1, 1, 1), ("1", "c", 0, 1, 1), ("2", "b", 1, 0, 1), ("2", "d", 0, 1, 0)]
+    lines = [("response", "claim", "said", "before", "first"), *((i, faithful.digest(text), *rest) for i, text, *rest in rows)]
+    file.write_text("".join("\t".join(map(str, line)) + "\n" for line in lines), encoding="utf-8")
+    known = faithful.labels(file)
+    told = faithful._draw([Response("1", Question("q", "?"), ""), Response("2", Question("q", "?"), "")], known, 0)
+    assert {name: (rate["claims"], rate["wrong"], rate["value"]) for name, rate in told.items()} == {
+        "before": (3, 2, pytest.approx(2 / 3, abs=1e-4)),  # a, c and d
+        "first": (3, 1, pytest.approx(1 / 3, abs=1e-4)),  # a, b and c
+    }
+
+
+def test_the_labels_of_claims_are_of_responses_that_say_them_or_not() -> None:
+    """No text is in the file: ids, digests and marks alone; no claim is labelled twice, and every draw has its responses."""
+    known = faithful.labels()
+    rows = [row for some in known.values() for row in some]
+    assert len(known) == 105 and all(re.fullmatch("[0-9a-f]{16}", row["claim"]) for row in rows)
+    assert {row[mark] for row in rows for mark in ("said", "before", "first")} == {"0", "1"}
+    assert len({(row["response"], row["claim"]) for row in rows}) == len(rows)
+
+
+def test_the_pages_say_how_far_claims_by_rules_are_to_be_trusted() -> None:
+    """The rates of the draws in docs/numbers.md are those of the stored results."""
+    draws = json.loads((ROOT / "benchmarks/results/human_labels.json").read_text())["faithful"]["kept aside"]["draws"]
+    page = " ".join((ROOT / "docs/numbers.md").read_text().split())
+    for when, said in (("first", "of all kinds: {} of 100 claims"), ("before", "before they were mended {}.")):
+        *some, last = [f"{100 * draw[when]['value']:.0f}" for draw in draws]
+        assert said.format(f"{', '.join(some)} and {last}") in page
+
+
+def test_the_read_responses_are_in_the_slices(slices: Path) -> None:
+    known = faithful.labels()
+    assert {one.id for draw in faithful.DRAWS for one in faithful.sample(slices, draw)} == set(known)

@@ -1,6 +1,7 @@
 """Claims by rules against the atomic facts that people wrote for the same biographies (FActScore, arXiv 2305.14251).
 
-The rules were written while looking at these biographies: for them, this is a development set.
+The rules were first written while looking at these biographies: for them, this is a development set. They were mended with
+those of half of the people only; `measure_halves` tells the halves apart.
 
 A claim and a fact match if the F1 of their words reaches a threshold; pairs are taken greedily, the best first, one to one
 *(ours)*. "He", "she" and "they" count as the topic, articles do not count.
@@ -71,6 +72,18 @@ def measure(folder: Path, limit: int | None, seed: int) -> dict[str, Any]:
         told[name] = {"claims": sum(map(len, texts))}
         for threshold in THRESHOLDS:
             told[name][f"F1 ≥ {threshold}"] = _against(biographies, texts, threshold, seed)
+    return told
+
+
+def measure_halves(folder: Path, seed: int, half: Callable[[str], int], names: Sequence[str]) -> dict[str, Any]:
+    """The rules' claims of the people of either half."""
+    told: dict[str, Any] = {}
+    for which, name in enumerate(names):
+        some = [one for one in read(folder) if one.facts and half(one.response.question.title) == which]
+        texts = [[claim.text for claim in found.claims] for found in rules()([one.response for one in some])]
+        facts = sum(len(one.facts) for one in some)
+        told[name] = {"responses": len(some), "claims": sum(map(len, texts)), "human_facts": facts}
+        told[name] |= {f"F1 ≥ {threshold}": _against(some, texts, threshold, seed) for threshold in THRESHOLDS}
     return told
 
 

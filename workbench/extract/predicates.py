@@ -6,163 +6,243 @@ import re
 from collections.abc import Iterator
 
 from workbench.extract import english
+from workbench.extract.adjuncts import TEMPORAL, adjuncts
+from workbench.extract.examples import COUNTED, examples
+from workbench.extract.lists import items, listed
+from workbench.extract.parts import speaks
+from workbench.extract.places import people_of
 
 
 def predicate(subject: str, said: str, lead: str = "") -> Iterator[str]:
-    """The claims of one subject and one predicate; what led the sentence in is kept with the first."""
+    """The claims of one subject and one predicate; what led the sentence in is kept with the first, a date as one of its own.
+
+    What is denied or restricted ("never won A and B", "only in films") is not divided: no part of it need hold.
+    """
     said = said.strip(" ,")
-    tokens = list(english.TOKEN.finditer(said))
+    tokens = list(english.TOKEN.finditer(english.blank(said)))
     words = [token[0] for token in tokens]
+    told = any(speaks(words, i) for i in range(min(len(words), 6))) or (_TELLING.match(said) and " that " in said)
+    if _DENIED.search(english.blank(said)) or told:
+        yield led(f"{subject} {said}", subject, lead)
+        return
     head = _verb_group(words)
     group = said[: tokens[head - 1].end()] if head else ""
-    rest, aside = _named(said[len(group) :].strip())
+    if head and _other_verb(words[head:]):
+        yield led(f"{subject} {said}", subject, lead)
+        return
+    rest, aside = _named(said[len(group) :].strip(), "is" if re.match(r"(?:is|are|has|have|(?!was)\w+s)\b", said) else "was")
+    apart = re.search(r",(?! [A-Z])|\b(?:that|which|who|to [a-z]+|because|when|while|earlier|later)\b", rest)
+    dated = f"{lead[0].lower()}{lead[1:]}" if TEMPORAL.fullmatch(lead) and not apart else ""
     copular = head and (words[0] in english.COPULAS or {"be", "been"} & set(words[:head]))
     if copular and words[head - 1] in english.COPULAS | english.ADVERBS | {"be", "been"}:
-        claims = list(_complements(subject, group, rest)) + aside
+        claims, dated = list(_complements(subject, group, rest)) + aside, ""
     else:
-        claims = [f"{subject} {group} {piece}" for piece in _objects(words[head - 1 : head], rest)] + aside
-    if lead and claims:
-        claims[0] = f"{claims[0]} {lead[0].lower()}{lead[1:]}"
+        claims = [f"{subject} {group} {piece}" for piece in _objects(group, words[head - 1 : head], rest, dated)] + aside
+    if lead and claims and not dated:
+        claims[0] = led(claims[0], subject, lead)
     yield from claims
 
 
-def _named(rest: str) -> tuple[str, list[str]]:
-    """What follows a verb without the apposition to a name at its end, and that as a claim: "Ana Bo, a painter"."""
-    match = re.fullmatch(r"(.*?)((?<!\S)[A-Z][\w'.-]*(?: [A-Z][\w'.-]*)*), (an? [^,]+)", rest)
-    if not match or re.search(r"(?:,| and) $", match[1]):
+_TELLING = re.compile(
+    r"(?:\w+ly )?(?:declared|announced|claimed|stated|wrote|said|argued|reported|revealed|told|noted|explained)\b"
+)
+
+
+def _other_verb(words: list[str]) -> bool:
+    """Whether a second finite verb follows that is in no clause: then it was not seen where another statement begins."""
+    until = next(
+        (i for i, word in enumerate(words) if word in ("that", "which", "who", "whom", "whose", "where", "when")), None
+    )
+    return any(
+        word in english.AUXILIARIES
+        or (word in english.VERBS and 0 < i < len(words) - 1 and words[i - 1][0].isupper() and _is_noun(words[i + 1]))
+        for i, word in enumerate(words[:until])
+    )
+
+
+def _is_noun(word: str) -> bool:
+    return word[0].isupper() or word in english.DETERMINERS
+
+
+def led(claim: str, subject: str, lead: str) -> str:
+    """The claim with what led its sentence in: at its end, or behind the subject where the end belongs to something else."""
+    if not lead:
+        return claim
+    lead = f"{lead[0].lower()}{lead[1:]}"
+    after = claim[len(subject) :].strip()
+    plain = not re.search(r",(?! [A-Z])|\b(?:that|which|who|to [a-z]+|because|when|while|after|before)\b", after)
+    return f"{claim} {lead}" if plain else f"{subject}, {lead}, {after}"
+
+
+_DENIED = re.compile(
+    r"\b(?:not|never|no|nor|neither|nobody|nothing|none|cannot|without|hardly|barely|rarely|seldom|only|except|unless"
+    r"|rather than"
+    r"|instead of|either|if|whether)\b|n['’]t\b"
+)
+
+
+def _named(rest: str, copula: str) -> tuple[str, list[str]]:
+    """What follows a verb without the apposition to a name at its end, and that as claims: "Ana Bo, a painter and poet"."""
+    match = re.fullmatch(r"(.*?)((?<!\S)[A-Z][\w'’.-]*(?: [A-Z][\w'’.-]*)*), (an? .+)", rest)
+    if not match or re.search(r"(?:,| and) $", match[1]) or re.search(r"\b(?:and|including|such as)\b", match[1]):
         return rest, []
-    return f"{match[1]}{match[2]}", [f"{match[2]} is {match[3]}"]
+    said = items(match[3])
+    if any("," in one or " and " in one or (len(said) > 1 and not english.AGENTS.search(one)) for one in said):
+        return rest, []
+    return f"{match[1]}{match[2]}", [claim for one in said for claim in _being(match[2], copula, english.article(one))]
 
 
 def _verb_group(words: list[str]) -> int:
     """How many words at the start of a predicate are verbs and adverbs."""
     i = 0
-    while i < len(words) and (
-        words[i] in english.ADVERBS or words[i] in english.AUXILIARIES or i == 0 or english.is_verb(words, i)
-        or (words[i - 1] in english.AUXILIARIES | english.ADVERBS and words[i].endswith(("ed", "en", "wn", "rn", "ne")))
-    ):  # fmt: skip
+    while i < len(words) and (i == 0 or _goes_on(words, i)):
         i += 1
+    while i + 1 < len(words) and words[i] in ("and", "or", ",") and words[i - 1] not in english.AUXILIARIES:
+        both = _PARTICIPLE.search(words[i - 1]) and _PARTICIPLE.search(words[i + 1]) and "-" not in words[i + 1][:-8]
+        if not both and words[i + 1] not in english.VERBS - english.NOUNS - english.AUXILIARIES:
+            break
+        i += 2  # "was arrested and charged with": both, with what follows
     return i
 
 
-_MODIFIER = re.compile(r",? (?=(?:known for|born|based|best known|famous|noted|renowned|from(?! \d))\b)")
+def _goes_on(words: list[str], i: int) -> bool:
+    """Whether the verbs and adverbs before word `i` go on with it."""
+    word, before = words[i], words[i - 1]
+    helped = i > 1 and words[i - 2] in english.AUXILIARIES and bool(_PARTICIPLE.search(word))
+    if word in english.ADVERBS or word in english.AUXILIARIES or english.is_verb(words, i):
+        return True
+    if before in _HELPING and word.endswith(("ed", "en", "wn", "rn", "done", "gone", "made", "held", "built")):
+        return True
+    if before in english.MODALS | {"did", "does", "do"}:
+        return word.islower() and word not in english.PREPOSITIONS
+    if word in ("since", "be", "been"):
+        return before in english.AUXILIARIES | english.ADVERBS
+    if helped and (before == "since" or before.endswith("ly")):  # "has since written"
+        return True
+    return word.endswith("ly") and i + 1 < len(words) and bool(_PARTICIPLE.search(words[i + 1]))
+
+
+_HELPING = english.AUXILIARIES | english.ADVERBS | {"be", "been", "being"}
+_PARTICIPLE = re.compile(r"(?:ed|en|wn|rn|ung|ote|ade|old|ught)$")
+
+
+_MODIFIER = re.compile(
+    r",? (?<!most )(?<!best )(?<!well )(?<!widely )(?=(?:known for|born (?:in|on|to)|based (?:in|on|at)|(?:most "
+    r")?(?:best|most|well|widely)[- ]known (?:for|as)|(?:most |best |widely |well )?(?:famous|noted"
+    rf"|renowned) for|(?<!ed )from(?= [A-Z])(?! {english.MONTH}))\b)"
+)
+_BOUND = re.compile(r"\b(?:that|which|who|whose|because|where|when|to [a-z]+)\b")
 _PREPOSITION = re.compile(rf"(?:{'|'.join(english.PREPOSITIONS)})\b ")
+_FIRST_PART = re.compile(r"(?=\s(?:of|in|for|at|with|to|on|by|that|as)\b)")
 
 
 def _complements(subject: str, copula: str, rest: str) -> Iterator[str]:
     """What somebody is: each item of a list, and what follows it on its own."""
-    what, *modifiers = _MODIFIER.split(rest)
-    first = re.split(r"(?=\s(?:of|in|for|at|with|to|on|by|that|as)\b)", what, maxsplit=1)[0]
-    items = _items(first)
-    plain = what and not _PREPOSITION.match(what) and re.match(r"(?:an?|the) ", first)
-    if plain and len(items) > 1 and (len(items) > 2 or english.AGENTS.search(items[0])):
-        yield from (f"{subject} {copula} {english.article(item)}" for item in items[:-1])
-        yield f"{subject} {copula} {english.article(items[-1])}{what[len(first) :]}"
+    what, *modifiers = [rest] if _UNIQUE.search(rest) or _BOUND.search(rest) else _MODIFIER.split(rest)
+    first = _FIRST_PART.split(what, maxsplit=1)[0]
+    of = what[len(first) :]
+    parts = items(first)
+    plain = what and not _PREPOSITION.match(what) and re.match(r"(?:an?|the|one) ", first)
+    if plain and len(parts) > 1 and (len(parts) > 2 or english.AGENTS.search(parts[0].split(",")[0])):
+        shared = of if first.startswith("the ") or _OFFICES.search(parts[0]) else ""  # "the founder and director of a bank"
+        for item in parts[:-1]:
+            yield from _being(subject, copula, f"{_articled(first, item)}{shared}")
+        yield from _being(subject, copula, f"{_articled(first, parts[-1])}{of}")
     elif plain:
-        examples = _EXAMPLES.search(what)
-        yield f"{subject} {copula} {what[: examples.start()] if examples else what}"
-        opening = re.match(r".*? (?:of|for|with|in) ", what)
-        if examples and opening and opening.end() <= examples.start():
-            yield from (f"{subject} {copula} {opening[0]}{item}" for item in _items(what[examples.end() :]))
+        yield from _plain(subject, copula, what)
     elif what:
         where = _PREPOSITION.match(what)  # "is in Oslo since May": "is since May" would say nothing
-        yield from (f"{subject} {copula} {piece}" for piece in (_listed(what) if where else _objects([], what)))
+        yield from (f"{subject} {copula} {piece}" for piece in (listed(what) if where else _objects(copula, [], what)))
     for modifier in modifiers:
         verb = "was" if modifier.startswith("born") else copula.split()[0]
         yield from predicate(subject, f"{verb} {modifier}")
 
 
-_EXAMPLES = re.compile(r",? (?:including|such as|like|namely) (?=[A-Z\"“]|(?:a|an|the|both) |\w+,|\w+ and )")
+_UNIQUE = re.compile(r"the (?:first|only|last|\w+est|most|best)\b")
+_OFFICES = re.compile(
+    r"\b(?:(?:co-)?founder|president|chair\w*|director|head|leader|owner|editor|creator|author|host|member|ceo"
+    r"|secretary|captain"
+    r"|manager)s?$",
+    re.I,
+)
+
+
+def _articled(first: str, item: str) -> str:
+    return f"the {item}" if first.startswith("the ") and not item.startswith(("the ", "a ", "an ")) else english.article(item)
+
+
+def _plain(subject: str, copula: str, what: str) -> Iterator[str]:
+    """What somebody is, where that is one thing: "a painter of ships", "a member of the A and the B"."""
+    if pieces := examples("", what):
+        yield from (f"{subject} {copula} {piece}" for piece in pieces)
+        return
+    both = re.fullmatch(r"((an?|the) .+?),? and (\2 [a-z].*)", what)
+    whole = re.search(r"\b(?:that|which|who|whose|where|,)", what) or _UNIQUE.match(what)
+    if both and not whole and _preposition_after(both[1]) == _preposition_after(both[3]):
+        yield from _being(subject, copula, both[1])
+        yield from _being(subject, copula, both[3])
+    elif whole or not re.search(r" (?:of|for|to) [^,]*,? and (?:the )?[A-Z]| (?:of|for|to) (?:[A-Z]|the [A-Z])", what):
+        yield from _being(subject, copula, what)
+    else:
+        pieces = listed(what)
+        for piece in pieces:
+            yield from _being(subject, copula, piece)
+
+
+def _preposition_after(phrase: str) -> str:
+    found = re.search(r" (of|for|to|at|in|with) ", phrase)
+    return found[1] if found else ""
+
+
+def _being(subject: str, copula: str, what: str) -> Iterator[str]:
+    """ "is a Brazilian footballer" says two things."""
+    named = people_of(what)
+    if named and not re.search(r"\bbecame\b", copula):
+        yield f"{subject} {copula} {named[0]}"
+    yield f"{subject} {copula} {named[1] if named else what}"
 
 
 _MAKING = frozenset("wrote written published directed composed painted recorded released titled called starred".split())
 _TITLE = re.compile(r"[A-Z][\w'’-]+ and [A-Z][\w'’-]+(?=$|,? (?:in|for|with|by|at|on)\b)")  # of one word each
+_MEETING = frozenset("met married taught knew befriended coached defeated beat fought".split())
 
 
-def _objects(verb: list[str], rest: str) -> Iterator[str]:
+def _objects(group: str, verb: list[str], rest: str, lead: str = "") -> Iterator[str]:
     """What follows a verb, cut into what can follow it on its own: the examples, the lists and the adjuncts."""
-    if verb and verb[0] in _MAKING and _TITLE.match(rest):
-        yield rest  # "wrote Pride and Prejudice"
+    last = verb[0] if verb else ""
+    if last in _MAKING and _TITLE.match(rest):
+        yield f"{rest} {lead}".strip()  # "wrote Pride and Prejudice"
         return
-    if examples := _EXAMPLES.search(rest):
-        before, after = rest[: examples.start()], rest[examples.end() :]
-        yield from _objects(verb, before)
-        if verb and verb[0] in english.ADVERBS:
-            return  # "has since gone on to manage clubs, including …": what they are examples for is not known
-        preposition = _PREPOSITION.match(before)
-        yield from (f"{preposition[0] if preposition else ''}{item}" for item in _items(after))
+    if pieces := examples(last, rest):
+        yield from _objects(group, verb, pieces[0], lead)
+        yield from pieces[1:]
         return
-    core, adjuncts = (rest, []) if english.JUDGED.intersection(verb) else _adjuncts(rest)
-    if len(adjuncts) > 1 or (adjuncts and not core):
-        yield from (piece for adjunct in adjuncts for piece in _listed(f"{core} {adjunct}".strip()))
+    if re.search(r"\b(?:including|namely)\b", rest) or COUNTED.search(rest):
+        yield f"{rest} {lead}".strip()
+        return
+    if both := _same_shape(rest):
+        yield from (f"{piece} {lead}".strip() for piece in both)
+        return
+    core, behind = (rest, []) if last in english.JUDGED else adjuncts(last, rest)
+    behind = [*behind, lead] if lead else behind
+    if last in _MEETING and not behind:
+        yield from listed(core, people=True)
+    elif len(behind) > 1 or (behind and not core):
+        yield from (piece for adjunct in behind for piece in listed(f"{core} {adjunct}".strip()))
+    elif len(pieces := listed(core)) > 1:
+        yield from (f"{piece} {' '.join(behind)}" for piece in pieces)
     else:
-        yield from (f"{piece} {' '.join(adjuncts)}" for piece in _listed(core))
+        yield from listed(" ".join([core, *behind]))
 
 
-def _listed(text: str) -> list[str]:
-    """A phrase that ends in a list, once for each item: "as an actor and singer" → "as an actor", "as a singer"."""
-    text = _mask(text)
-    separator = re.search(r", | and | or | as well as ", text)
-    if not separator:
-        return [_unmask(text)]
-    words = list(english.TOKEN.finditer(text, 0, separator.start()))
-    start = next((words[i + 1].start() for i in range(len(words) - 2, -1, -1) if words[i][0] in english.PREPOSITIONS), 0)
-    if text[:start].endswith("between "):
-        return [_unmask(text)]  # two years, or two sides, are one statement
-    opening = re.compile(r"both ").match(text, start)
-    first, *others = _items(text[opening.end() if opening else start :])
-    shared = re.match(r"(?:an?|the|his|her|its|their)\s+", first)
-    article = shared[0] if shared else ""
-    bare = first[len(article) :]
-    adjective = len(others) == 1 and " " not in bare and " " in others[0] and bare.islower() and not english.AGENTS.search(bare)
-    if not others or (first[0].isdigit() and not all(item[0].isdigit() for item in others)):
-        return [_unmask(text)]
-    if adjective and not bare.endswith("s"):
-        return [_unmask(text)]  # "a long and distinguished career"
-    indefinite = article.strip() in ("a", "an")
-    shared_by = [english.article(item) if indefinite else item if _OWN.match(item) else article + item for item in others]
-    return [_unmask(text[:start] + item) for item in (first, *shared_by)]
-
-
-_OWN = re.compile(r"[A-Z\"“]|(?:an?|the|his|her|its|their|several|many|one)\b")
-
-
-def _mask(text: str) -> str:
-    """The text with no separators of a list inside its quotations."""
-    return re.sub(r"[\"“][^\"“”]*[\"”]", lambda quoted: quoted[0].replace(" and ", "\0").replace(", ", "\1"), text)
-
-
-def _unmask(text: str) -> str:
-    return text.replace("\0", " and ").replace("\1", ", ")
-
-
-def _adjuncts(rest: str) -> tuple[str, list[str]]:
-    """The core of a predicate, and the phrases of time, place and manner behind it."""
-    tokens = list(english.TOKEN.finditer(rest))
-    cuts = []
-    for i, token in enumerate(tokens):
-        if token[0] in english.ADJUNCTS and i + 1 < len(tokens):
-            after = rest[tokens[i + 1].start() :]
-            named = after[0].isupper() or after[0].isdigit() or re.match(r"(?:the|his|her|age|an?|early|late)\b", after)
-            if named and not (i and tokens[i - 1][0] in english.PREPOSITIONS | english.ADVERBS):
-                cuts.append(token.start())
-    if not cuts:
-        return rest, []
-    pieces = [rest[a:b].strip(" ,") for a, b in zip(cuts, [*cuts[1:], len(rest)], strict=True)]
-    return rest[: cuts[0]].strip(" ,"), pieces
-
-
-def _items(text: str) -> list[str]:
-    """The items of a list such as "A, B, and C"; the text itself if it is no plain list. A quotation is not divided, and an
-    apposition ("OnTruck, a platform,") stays with its name."""
-    text = _mask(text.strip(" ,"))
-    pieces: list[str] = []
-    for piece in re.split(r",? (?:and|as well as|or) |, ", text):
-        if pieces and pieces[-1][:1].isupper() and re.match(r"an? ", piece):
-            pieces[-1] += f", {piece}"
-        elif piece.strip():
-            pieces.append(piece.strip(" ,"))
-    joined = re.search(r" (?:and|as well as|or) ", text)
-    if len(pieces) < 2 or not joined or any(len(piece.split()) > 7 for piece in pieces) or " between " in f" {text}":
-        pieces = [text]
-    return [_unmask(piece) for piece in pieces]
+def _same_shape(rest: str) -> list[str]:
+    """ "his degree in law from Lomar and his doctorate in art from Osk": each with its own, known by the same prepositions,
+    or by a date at the end of each."""
+    match = re.fullmatch(r"((\w+) [^,]+?),? and (.+)", rest)
+    if not match or "," in match[3] or " and " in match[3]:
+        return []
+    both, office = (match[1], match[3]), match[2] == "as" and match[3][0].isupper()
+    sides = [[word for word in english.TOKEN.findall(side) if word in english.PREPOSITIONS - {"of"}] for side in both]
+    alike = sides[1] and sides[0][office:] == sides[1] and (office or match[3].startswith(f"{match[2]} "))
+    dated = all(re.search(rf" {TEMPORAL.pattern}$", side) for side in both) and (office or match[3].startswith(f"{match[2]} "))
+    return [match[1], f"as {match[3]}" if office else match[3]] if alike or dated else []

@@ -13,8 +13,10 @@ from workbench.types import Claim, Response
 
 _PRONOUN = re.compile(r"^(?:(He|She|It)|(His|Her|Its))\b")
 _NOBODY = re.compile(  # "it" that stands for nothing
-    r"^It (?:rain|snow|seem|appear|take|turn)|^It (?:is|was|has been|can be|may be) (?:\w+ly |also |often |not |now |well )*"
-    r"(?:said|known|believed|thought|considered|estimated|reported|possible|clear|unclear|important|worth|true|common|difficult"
+    r"^It (?:rain|snow|seem|appear|take|turn|(?:is|was) up to)|^It(?:, [^,]*,)? (?:is|was|has been|can be|may be) "
+    r"(?:\w+ly |also |often |not |now |well )*"
+    r"(?:said|known|believed|thought|considered|estimated|reported|possible|clear|unclear|important|worth|true|common"
+    r"|difficult"
     r"|hard|easy|unknown|likely|unlikely)\b.*\b(?:that|to|how|whether|when)\b"
 )
 _SUBJECT = re.compile(rf"(?:The (?:[^\W\d_][\w'’-]*\s+){{0,3}}[^\W\d_][\w'’-]*|{NAME.pattern})")
@@ -25,6 +27,7 @@ _OF_PEOPLE = re.compile(
     r"|studied|taught|said|believed|climbed|scored|sang|starred|refused|graduated|worked|served)"
     r"|(?:is|was|became) an? (?:[\w-]+ ){0,3}(?:\w+(?:ist|or|er|ian|ess)|poet|king|queen|chef|president))\b"
 )
+_INTRODUCED = re.compile(r"^\S+ [^,]*?\b(?:(?:is|was) (?:an?|one of)\b|(?:is|was) [A-Z]\w+\.$|was born\b)")
 _RELATED = re.compile(r"\b(?:married|husband|wife|father|mother|son|daughter|brother|sister|friend|colleague|partner)\b")
 _INSIDE = re.compile(r"(?<=[\w,] )[^\W\d_a-z][\w.'’-]{0,40}")
 _CROWD = 20  # of so many people nobody is "he"
@@ -59,6 +62,8 @@ class _Spoken:
         self.thing = self.asked = topic if is_thing(response) else ""
         self.titled = bool(response.question.title)
         self.told = self.human = False  # whether the topic has been a subject, and as a person
+        self.own = ""  # the longest name by which it was told of
+        self.other = False  # whether the response has turned to somebody else, and not back
         self.gender: dict[str, str] = {}  # by name, the first pronoun that stood for it
         self.beside: int | None = None  # the last sentence that names somebody beside the person
         article = topic and re.search(rf"\bthe {re.escape(topic)}", self.question, re.I)
@@ -80,7 +85,7 @@ class _Spoken:
         if not pronoun or _NOBODY.match(claim.text):
             return claim
         thing = pronoun[0].startswith("It")
-        noun, gender = self.thing if thing else self.person, "f" if pronoun[0] in ("She", "Her") else "m"
+        noun, gender = self.thing if thing else "" if self.other else self.person, "f" if pronoun[0] in ("She", "Her") else "m"
         unsure = beside is not None and beside != claim.sentence and noun not in self.gender
         if not noun or (not thing and (unsure or self.gender.setdefault(noun, gender) != gender)):
             return claim
@@ -89,7 +94,12 @@ class _Spoken:
     def hear(self, claim: str) -> None:
         """Take note of the subject of a sentence, by its first claim."""
         subject, human = _subject(claim), bool(_OF_PEOPLE.search(claim))
-        own = bool(subject) and _same(subject, self.topic)
+        own = bool(subject) and _same(subject, self.topic) and not (self.own and not _same(subject, self.own))
+        if own and len(subject) > len(self.own):
+            self.own = subject
+        if self.titled and self.told and subject:
+            turned = not own and self._is_name(subject) and bool(_INTRODUCED.search(claim))
+            self.other = turned or (self.other and not own)
         self.told = self.told or own
         if not self.titled:
             self.thing = self._it(subject, claim) if subject and not own and not human else self.asked

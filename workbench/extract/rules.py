@@ -1,15 +1,19 @@
 """Claims of English prose by rules, without any model *(ours)*.
 
 A sentence is cut into clauses (a subject and one finite predicate each), the clauses into the parts that stand on their own:
-conjoined predicates, relative clauses, appositions, what a person is or is known for, a birth's date and place, lists of names.
-Pronouns that are a subject become what they stand for (see `workbench.extract.pronouns`).
+conjoined predicates, relative clauses, appositions, what a person is or is known for, a birth's date and place, lists of
+names, examples. Beside them stands what is said in passing: "Lima is in Peru", "is Brazilian", "“Rain” is a film". Pronouns
+that are a subject become what they stand for (see `workbench.extract.pronouns`).
+
+Where a part might say what the sentence does not, the sentence, or the part with the words before it, stays whole: what is
+denied, restricted, conditional, or somebody's word; lists that may be one name or share a noun; relative clauses whose
+subject is not plain.
 
 Limits: English only; a sentence of another language is mostly one claim, whole. Finite verbs are known by a list and by the
 ending "-ed", so a clause with a rarer verb is not divided. "They" is not resolved, and "it" as the question's title only
-where the response speaks of nobody as "he" or "she". What an "and" joins is divided by its look, so "research and development"
-becomes two. A long introduction ("In addition to his work on …,") and what stands in
-brackets, other than the dates of a life, are left out. Nothing is inferred, and a claim keeps the words of its sentence, so it
-can be found there again.
+where the response speaks of nobody as "he" or "she". Some long introductions ("In addition to his work on …,") and what
+stands in brackets, other than the dates of a life or a work, are left out. A claim keeps the words of its sentence, so it
+can be found there again; how often it says something else is in `docs/numbers.md`.
 """
 
 from __future__ import annotations

@@ -9,7 +9,15 @@ from workbench.types import Claim, Response
 
 _PART = r"[^\W\d_a-z][\w.'’-]*"
 NAME = re.compile(rf"{_PART}(?:\s+(?:(?:de|da|del|di|la|le|van|von|der|den|bin|al|el|of|the|y)\s+)*{_PART})*")
-_ASKING = frozenset("Who What Where When Which Why How Tell Write Give Describe Explain Is Was Did Does Please".split())
+_ASKING = frozenset(
+    "Who What Whats Where When Which Why How Tell Write Give Describe Explain Is Was Did Does Please Are Were Do Can "
+    "Could Should Would "
+    "Will Has Have Had Generate Create Provide Respond Compose Construct Design List Name Find Make Suggest Come "
+    "Rewrite Summarize "
+    "Summarise Translate Identify Calculate Compare Recommend Given Using Use Based In On At By For From If The This "
+    "That There "
+    "Output Input Question Answer He She It They His Her Its Their".split()
+)
 
 
 def topic_of(response: Response) -> str:
@@ -18,9 +26,10 @@ def topic_of(response: Response) -> str:
     title = re.sub(r"\s*\(.*?\)", "", response.question.title.split(";")[0]).strip()
     if title:
         return title
-    named = [name for name in NAME.findall(response.question.text) if name not in _ASKING]
+    named = [name for name in NAME.findall(response.question.text) if name not in _ASKING and len(name) > 1]
     if named:
-        return re.sub(rf"^(?:{'|'.join(_ASKING)})\s+", "", named[-1]).strip(" .")
+        words = [name for name in named if not name.isupper()] or named  # "Who is Ana Bo in NLP?" asks about Ana Bo
+        return re.sub(rf"^(?:{'|'.join(_ASKING)})\s+|['’]s$", "", words[-1]).strip(" .")
     first = NAME.match(response.text.strip())
     return first[0] if first and " " in first[0] else ""
 

@@ -1,0 +1,147 @@
+"""Whether claims by rules say what their text says: labels given by hand, claim by claim.
+
+`claim_labels.tsv` has a line for each claim that was read of 105 responses: the response's id, the first 16 hexadecimal
+digits of the claim's SHA-256, whether the response says it (`said`), whether the rules made it before they were mended
+(`before`), and whether they made it when the response was first read (`first`). The texts are in the data sets alone.
+
+A claim is wrong if a reader of the response would not agree that it is said there: another subject, object or date; a
+condition, a doubt or a denial lost; a name cut; words that say nothing. What says less than the text, and a pronoun that
+stays, are right. One reader, who had made the rules, read the claims of the old and of the new rules mixed, without seeing
+whose they were.
+
+Half of the people and questions were kept aside (`half`). The rules were mended with 15 responses of the other half before
+the reader's eyes. The 90 of the half kept aside were read in six draws of 15: each was read and counted first, and only
+then was mended what it had shown. So `first` is what the rules do to text that nobody had looked at; what they do now to
+these texts is not.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.human import claims, spans, stats
+from benchmarks.human.verdicts import json_lines
+from workbench.extract import rules
+from workbench.types import Extract, Question, Response
+
+LABELS = Path(__file__).with_name("claim_labels.tsv")
+HALVES = ("tuned on", "kept aside")
+LEAST = 40  # words of an answer that was read
+Draw = tuple[int, slice, slice, slice, slice, slice]  # a half, and which of the responses of each of its `pools`
+NONE = slice(0)
+DRAWS: tuple[Draw, ...] = (
+    (0, slice(10), slice(5), NONE, NONE, NONE),
+    (1, slice(10), slice(5), NONE, NONE, NONE),
+    (1, slice(10, 20), slice(5, 10), NONE, NONE, NONE),
+    (1, slice(20, 30), slice(10, 15), NONE, NONE, NONE),
+    (1, slice(30, 34), slice(15, 20), slice(6), NONE, NONE),
+    (1, NONE, NONE, slice(6, 14), slice(7), NONE),
+    (1, NONE, NONE, slice(14, 22), NONE, slice(7)),
+)
+Row = dict[str, str]
+
+
+def digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def half(group: str) -> int:
+    """0 if the rules were written looking at this person or question, 1 if it was kept aside."""
+    return int(hashlib.sha256(group.encode()).hexdigest(), 16) % 2
+
+
+def pools(folder: Path, which: int) -> list[list[Response]]:
+    """The responses of one half, by data set, in the order of the digests of their ids; QA-Feedback's are all of the second."""
+    people = [one.response for one in claims.read(folder) if one.facts and half(one.response.question.title) == which]
+    long = [one.response for one in spans.qa_feedback(folder)]
+    found = (people, _answers(folder, which), long, _chats(folder, which), _texts(folder, which))
+    return [sorted(pool, key=lambda one: digest(one.id)) for pool in found]
+
+
+def _answers(folder: Path, which: int) -> list[Response]:
+    """RefChecker's: answers to the questions of which one answer at least was read while the rules were mended, or none."""
+    rows = {
+        f"{file.stem}:{row['id']}": row
+        for file in sorted((folder / "refchecker").glob("*.json"))
+        for row in json.loads(file.read_text(encoding="utf-8"))
+    }
+    seen = {row["id"] for name, row in rows.items() if half(name) == 0}
+    wanted = [(name, row) for name, row in rows.items() if (row["id"] in seen) == (which == 0) and row["response"]]
+    found = [Response(name, Question(str(row["id"]), "?"), row["response"]) for name, row in wanted]
+    return [one for one in found if len(one.text.split()) >= LEAST]
+
+
+def _chats(folder: Path, which: int) -> list[Response]:
+    """Factcheck-GPT's answers of ChatGPT."""
+    rows = json_lines(folder / "factcheck_gpt" / "factcheck-GPT-benchmark.jsonl")
+    found = [Response(f"factcheck-gpt:{digest(row['prompt'])}", Question("", row["prompt"]), row["response"]) for row in rows]
+    return [one for one in found if half(f"fcgpt:{one.question.text[:60]}") == which]
+
+
+def _texts(folder: Path, which: int) -> list[Response]:
+    """HaluEval's answers of ChatGPT, where they are one paragraph of prose."""
+    rows = [one.response for one in spans.halueval(folder)]
+    prose = [one for one in rows if "\n" not in one.text.strip() and len(one.text.split()) >= LEAST]
+    return [one for one in prose if half(f"halueval:{one.id}") == which]
+
+
+def sample(folder: Path, draw: Draw) -> list[Response]:
+    which, *slices = draw
+    return [one for pool, some in zip(pools(folder, which), slices, strict=True) for one in pool[some]]
+
+
+def labels(file: Path = LABELS) -> dict[str, list[Row]]:
+    """The rows of the file by response."""
+    found: dict[str, list[Row]] = defaultdict(list)
+    with file.open(encoding="utf-8", newline="") as lines:
+        for row in csv.DictReader(lines, delimiter="\t"):
+            found[row["response"]].append(row)
+    return found
+
+
+def measure(folder: Path, seed: int, extractor: Extract | None = None, file: Path = LABELS) -> dict[str, Any]:
+    """The share of claims that say what the text does not, on either half, with intervals over responses.
+
+    `before` and `first` are of the file alone; `now` is of the claims that the rules make today and somebody has read: how many
+    nobody has is `unread`.
+    """
+    known, told = labels(file), {}
+    for which, name in enumerate(HALVES):
+        responses = [one for draw in DRAWS if draw[0] == which for one in sample(folder, draw)]
+        rows = [known[one.id] for one in responses]
+        made = [{digest(claim.text) for claim in found.claims} for found in (extractor or rules())(responses)]
+        now = [[row for row in some if row["claim"] in texts] for some, texts in zip(rows, made, strict=True)]
+        told[name] = {
+            "responses": len(responses),
+            "before": _wrong(_made(rows, "before"), seed),
+            "first": _wrong(_made(rows, "first"), seed),
+            "now": {**_wrong(now, seed), "unread": sum(map(len, made)) - sum(map(len, now))},
+        }
+        told[name]["draws"] = [_draw(sample(folder, draw), known, seed) for draw in DRAWS if draw[0] == which]
+    return told
+
+
+def _draw(responses: Sequence[Response], known: Mapping[str, Sequence[Row]], seed: int) -> dict[str, Any]:
+    rows = [known[one.id] for one in responses]
+    return {name: _wrong(_made(rows, name), seed) for name in ("before", "first")}
+
+
+def _made(rows: Sequence[Sequence[Row]], when: str) -> list[list[Row]]:
+    return [[row for row in some if row[when] == "1"] for some in rows]
+
+
+def _wrong(rows: Sequence[Sequence[Row]], seed: int) -> dict[str, Any]:
+    wrong = np.array([float(sum(row["said"] == "0" for row in some)) for some in rows])
+    n = np.array([float(len(some)) for some in rows])
+    share: Callable[[np.ndarray], float] = lambda weights: (  # noqa: E731
+        float(weights @ wrong / (weights @ n)) if weights @ n else float("nan")
+    )
+    return {"claims": int(n.sum()), "wrong": int(wrong.sum()), **stats.interval(share, range(len(rows)), seed)}

@@ -1,0 +1,115 @@
+"""Whom and what a relative clause is about (see `workbench.extract.rules`); "" where that is not plain."""
+
+from __future__ import annotations
+
+import re
+
+from workbench.extract import english
+from workbench.extract.adjuncts import TEMPORAL
+
+NAME = r"[A-Z][\w'’.-]*(?: (?:de |da |del |di |la |le |van |von |der |bin |al-)*[A-Z][\w'’.-]*)*"
+_COPULAR = re.compile(
+    r"\b(?:is|was|are|were|became|been)\b(?: \w+ly| also| still| now| currently)* (?:an?|the|one|his|her|its|\w+'s)\b"
+)
+_AS = re.compile(rf"\b(?:as|became) (?:an?|the|one) (?:(?!(?:{'|'.join(english.PREPOSITIONS)})\b)[^\s,]+ ?)+$")
+_SEEN_AS = re.compile(r"\b(?:him|her|them|it|\w+ing) as (?:an?|the) [^,]*$")  # "others see him as a hero who …"
+_RELATION = re.compile(
+    r"\b(?:son|daughter|child|grandson|granddaughter|wife|husband|widow|brother|sister|father|mother|cousin|nephew|niece"
+    r"|uncle|aunt|friend|guardian|student|pupil|assistant|partner|rival|ally|colleague|mentor|descendant|fan|follower|lover"
+    r"|heir)s? (?:of|to) (.+)$"
+)
+_ABOUT = re.compile(rf"\b(?:about|with|by|named|called|against|alongside|met|married) ((?:an? |the )?(?:\w+ )*?{NAME})$")
+_OF = re.compile(rf"\b(?:of|for|after|to|like) ({NAME})$")
+_NO_PERSON = re.compile(
+    r"\b(?:University|College|School|Institute|Club|City|United|FC|States|Kingdom|Army|Navy|Company|Party)\b"
+)
+_ANYBODY = re.compile(r"\b(?:(?:any|some|every)(?:one|body)|those|people|others|all)$")
+_OTHERS = re.compile(
+    r" (?:about|with|by|among|between|for|against) (?:[a-z]+ ){0,3}[a-z]+(?<![sui])s$"
+)  # "a fable about three pigs who"
+_PLAIN = re.compile(r"[A-Z\"“]|(?:an?|the|his|her|its|their|one|some|many|several|two)\b")
+_LONGEST = 12  # words of a phrase
+_OF_EVENTS = frozenset(  # ", which led to": all that was said may be what did so
+    "allowed made led caused resulted helped meant gave enabled earned brought marked prompted forced ensured triggered "
+    "inspired sparked drew left took ended started began means makes allows helps gives leads causes".split()
+)
+
+
+def who(subject: str, previous: str, link: str) -> str:
+    """Who a "who" is: what the sentence is about if it says what that is, unless somebody else was named last."""
+    text = _without_dates(previous)
+    if _ANYBODY.search(text) or _OTHERS.search(text):
+        return ""
+    if subject in ("There", "It", "This", "That", "These", "Those"):
+        found = _phrase(previous)
+        return found if found[:1].isupper() else ""
+    if about := _ABOUT.search(text):
+        named = re.search(NAME + "$", about[1])
+        return named[0] if named else about[1]
+    if not is_copular(previous):
+        found = _phrase(previous)
+        if related := _RELATION.search(found):
+            found = related[1] if re.fullmatch(NAME, related[1]) else ""
+        return found if link.startswith(",") or found[:1].isupper() or found.startswith("the ") else ""
+    if related := _RELATION.search(text):
+        named = re.search(rf"(?:^|named |called ){NAME}(?=,|$)", related[1])
+        return re.sub(r"^(?:named|called) ", "", named[0]) if named else ""
+    of = _OF.search(text)  # "a fan of Ana Bo, who": the fan, or Ana Bo?
+    return "" if of and " " in of[1] and not _NO_PERSON.search(of[1]) else subject
+
+
+def which(previous: str, verb: str) -> str:
+    """What a "which" is, if it can be the subject of the verb: "the community, which have been" is not about the community."""
+    if verb in _OF_EVENTS:
+        return ""
+    phrase = _phrase(previous)
+    head = re.split(r" (?:of|in|for|at|on|with|from) ", phrase)[0].split(" ")[-1]
+    plural = head.islower() and bool(re.search(r"(?<![sui])s$", head))
+    many, one = verb in ("have", "are", "were", "do"), verb in ("has", "is", "was", "does")
+    return "" if (many and not plural) or (one and plural) else phrase
+
+
+def participle(subject: str, previous: str, word: str) -> str:
+    """What is born, known, founded, …: "He is a painter, born in Osk", "He left the firm, founded in 1920"."""
+    copular = is_copular(previous)
+    if copular and not re.search(r" (?:in|at|of|for|with|from|to|by|on) ", previous):
+        return subject
+    if word in ("known", "born", "nicknamed") and copular and not _RELATION.search(previous.strip(" ,")):
+        return subject
+    return "" if word in ("born", "nicknamed") else _phrase(previous)
+
+
+def is_copular(text: str) -> bool:
+    """Whether the text ends in what somebody is."""
+    text = text.strip(" ,")
+    return not _SEEN_AS.search(text) and bool(_COPULAR.search(text) or _AS.search(text))
+
+
+def _without_dates(text: str) -> str:
+    """The text without the dates at its end: "the lab in 1936" → "the lab"."""
+    text = text.strip(" ,")
+    while dated := re.search(rf" (?:{TEMPORAL.pattern})$", text, re.I):
+        text = text[: dated.start()].strip(" ,")
+    return text
+
+
+def _phrase(text: str) -> str:
+    """The noun phrase at the end of `text`: its last name, or what follows its last preposition or verb."""
+    text = _without_dates(text)
+    tokens = list(english.TOKEN.finditer(english.blank(text)))
+    words = [token[0] for token in tokens]
+    start = next((i for i in range(len(words) - 1, 0, -1) if _begins(words, i)), 0)
+    if not start or words[start - 1] == "by":  # the maker, or what is made
+        return ""
+    found = text[tokens[start].start() :].strip(" ,")
+    plain = _PLAIN.match(found) and len(found.split()) <= _LONGEST and " and " not in english.blank(found)
+    return found if plain else ""
+
+
+def _begins(words: list[str], i: int) -> bool:
+    before = words[i - 1]
+    if i > 1 and before in ("of", "for", "in", "on", "at") and words[i - 2][0].isupper() and words[i][0].isupper():
+        return False  # "the Association for Linguistics"
+    if before == "of":
+        return i > 1 and bool(english.AGENTS.search(words[i - 2]))
+    return before == "," or before.lower() in english.PREPOSITIONS or english.is_verb(words, i - 1)

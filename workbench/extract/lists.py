@@ -1,0 +1,207 @@
+"""Lists in English: what an "and" joins, divided where each part can stand for itself (see `workbench.extract.rules`)."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+from workbench.extract import english
+from workbench.extract.places import CONTINENTS, COUNTRIES, REGIONS
+
+_CAPITALS = r"[A-Z][\w'’.-]*+(?: [A-Z][\w'’.-]*+)*+"
+_WHOLE = re.compile(  # what is one thing, whatever joins its words
+    r"[\"“][^\"“”]*[\"”]|\band/or\b|\b(?:Jammu and Kashmir|Bosnia and Herzegovina|Trinidad and Tobago|Antigua and Barbuda"
+    r"|Newfoundland and Labrador|Turks and Caicos|Tyne and Wear|Match of the Day)\b"
+    # "Minister of Agriculture, Fisheries and Food"
+    rf"|\b[A-Z][\w'’-]*+ (?:of|for) (?:the )?{_CAPITALS}(?:, {_CAPITALS})*+,? and {_CAPITALS}(?! (?:of|for)\b)"
+)
+_JOINED = re.compile(r",? (?:and|as well as|or) |, ")
+_LAST = re.compile(r",? (?:and|as well as|or) ")
+_OWN = re.compile(r"[A-Z\"“]|(?:an?|the|his|her|its|their|several|many|one)\b")
+_SHARED = re.compile(r"(?:an?|the|his|her|its|their)\s+")
+_CLAUSE = re.compile(r"\b(?:that|which|who|whom|whose|where|when|because|if)\b")
+_ADJECTIVE = re.compile(r"[\w-]+(?:ic|al|ive|ous|ful|less|ary|ed|ing|ern|ant|ent|able|ible|ish)$")
+_TOGETHER = re.compile(  # what these are made of, only all of its parts make
+    r"\b(?:between|among|blend|blends|mix|mixture|combination|union|merger|fusion|collaboration|pair|duo|trio|balance"
+    r"|contrast"
+    r"|comparison|sum|average|cross|hybrid|most|least|both of|either|neither|intersection|relationship|marriage|war"
+    r"|interplay|alternat\w+|divided|consists? of|composed of|comprised of|made up of)\b"
+)
+_PLACES = COUNTRIES | REGIONS | CONTINENTS
+_LONGEST = 7  # words of an item
+
+
+def items(text: str, people: bool = False) -> list[str]:
+    """The items of a list such as "A, B, and C"; the text itself if it is no plain list.
+
+    A quotation is not divided, nor a name or an office, nor a list with an apposition in it ("OnTruck, a platform, and"). What
+    follows the last item's comma stays with that item ("Balliol College, Oxford"), and two adjectives with their noun.
+    """
+    masked = mask(text.strip(" ,"))
+    last = list(_LAST.finditer(masked))
+    if not last or _CLAUSE.search(masked, 0, last[-1].start()):
+        return [unmask(masked)]
+    head, tail = masked[: last[-1].start()], masked[last[-1].end() :]
+    if len(last) > 1 and "," not in masked[: last[-1].end()] and masked.count(" and ") != 1:
+        return [unmask(masked)]  # "health and education to empowerment and equality"
+    joining = last[-1][0].strip(", ")  # "Sink or Swim and Rain" has two items, "The Door and the Wall, Rain, and Snow" three
+    between = re.compile(", " if last[-1][0].startswith(",") and ", " in head else f",? {joining} |, ")
+    pieces = _with_nouns([piece.strip(" ,") for piece in [*between.split(head), tail] if piece.strip(" ,")])
+    if any(len(piece.split()) > _LONGEST for piece in pieces) or (not people and _is_one_name(pieces)) or _explains(pieces):
+        return [unmask(masked)]
+    return [unmask(piece) for piece in pieces]
+
+
+_SUBJECTS = re.compile(r"(?:omy|ogy|istry|ism|ity|ness|phy|law|history|religion|art|music|literature)$")  # no adjectives
+
+
+def _with_nouns(pieces: list[str]) -> list[str]:
+    """Adjectives joined with what they describe: "kind" and "caring nature" are one item."""
+    joined: list[str] = []
+    for piece in reversed(pieces):
+        bare = _SHARED.sub("", piece, count=1)
+        after = joined[0] if joined else ""
+        one = " " not in bare and bare.islower() and not bare.endswith("s") and not english.AGENTS.search(bare)
+        one = one and not (_SUBJECTS.search(bare) and not english.AGENTS.search(after))
+        follows = " " in after and after[0].islower() and not _OWN.match(after)
+        if joined and ((one and follows) or (follows and _ADJECTIVE.match(bare) and " " not in bare)):
+            joined[0] = f"{piece} and {after}"
+        else:
+            joined.insert(0, piece)
+    return joined
+
+
+def _explains(pieces: list[str]) -> bool:
+    """Whether one says what the one before it is, as "Julia, the daughter of Bo", or is a number alone: "James II and VII"."""
+    apposed = any(a[:1].isupper() and re.match(r"(?:an?|the|his|her) [a-z]", b) for a, b in pairwise(pieces[:-1]))
+    return apposed or any(re.fullmatch(r"[IVX]+", piece) for piece in pieces)
+
+
+def _is_one_name(pieces: list[str]) -> bool:
+    """Whether two capitalised words may be one name: "Marks and Spencer", "War and Peace", "Telugu and Tamil films"."""
+    first = re.sub(r"^the ", "", pieces[0])
+    if len(pieces) == 2 and re.match(r"[A-Z][\w'’-]* [a-z]", pieces[1]) and re.search(r"(?:^| )[A-Z][\w'’-]*$", first):
+        return True  # "the 1959 Rodgers and Hammerstein musical"
+    if len(pieces) != 2 or " " in first or not first[:1].isupper() or not pieces[1][:1].isupper():
+        return False
+    return not all(piece in _PLACES or piece[0] in '"“' for piece in pieces)
+
+
+def listed(text: str, people: bool = False) -> list[str]:
+    """A phrase that ends in a list, once for each item: "as an actor and singer" → "as an actor", "as a singer"."""
+    masked = mask(text)
+    separator = _JOINED.search(masked)
+    if not separator or _TOGETHER.search(masked) or ":" in english.blank(text) or _UNDIVIDED.search(masked):
+        return [text]
+    words = list(english.TOKEN.finditer(masked, 0, separator.start()))
+    last = next((i for i in range(len(words) - 2, -1, -1) if words[i][0] in english.PREPOSITIONS), None)
+    start = words[last + 1].start() if last is not None else 0
+    if _CLAUSE.search(masked, 0, start) or (last and _in_name([word[0] for word in words], last)) or _open(masked, words, last):
+        return [text]
+    opening = re.compile(r"both ").match(masked, start)
+    first, *others = items(masked[opening.end() if opening else start :], people)
+    again = words[last][0] if last is not None else " "
+    if not others or not _are_alike(first, others) or any(f" {again} " in item for item in others):
+        return [text]
+    outer = masked[: words[last].start()] if last is not None else ""
+    return [unmask(masked[:start]) + first, *(_like(first, item, unmask(masked[:start]), unmask(outer)) for item in others)]
+
+
+_UNDIVIDED = re.compile(
+    r"\b(?:including|such as|namely|ranging|, (?:first|then|later|once)\b| [-–—] |from \w+ to|(?:over|about|around"
+    r"|nearly|under|almost) \d)"
+)
+
+
+def _open(text: str, words: list[re.Match[str]], last: int | None) -> bool:
+    """Whether an infinitive begins before the list ("to make quick and sound choices"), or a preposition ends there ("with and
+    without")."""
+    if words and words[-1][0] in english.PREPOSITIONS:
+        return True
+    after = words[last + 1][0] if last is not None else ""
+    return bool(last is not None and words[last][0] == "to" and after.islower() and after not in english.DETERMINERS)
+
+
+def _in_name(words: list[str], i: int) -> bool:
+    """Whether the preposition at `i` may be inside a name: "Match of the Day, …"."""
+    after = words[i + 2] if words[i + 1] == "the" and i + 2 < len(words) else words[i + 1]
+    return words[i] == "of" and words[i - 1][0].isupper() and after[0].isupper()
+
+
+def _like(first: str, item: str, opening: str, outer: str) -> str:
+    """An item of a list with what stands before the list, and with the article of the first one."""
+    preposition = re.match(rf"(?:{'|'.join(english.PREPOSITIONS)}) ", item)
+    if preposition:
+        return outer + item  # "in magazines and on television"
+    shared = _SHARED.match(first)
+    article = shared[0] if shared else ""
+    if article.strip() in ("a", "an"):
+        return opening + english.article(item)
+    return opening + (item if _OWN.match(item) or item.split(" ", 1)[0] in english.NUMBERS else article + item)
+
+
+def _is_headless(first: str, other: str) -> bool:
+    """Whether two items may share the noun of the second: "edible marine and freshwater fishes"."""
+    if not first.islower() or re.match(r"an? ", first):
+        return False
+    plural = [bool(re.search(r"(?<![sui])s$", item.split(" of ")[0].split(" in ")[0])) for item in (first, other)]
+    adjective = " " in other and not _OWN.match(other) and _ADJECTIVE.match(first.split()[-1])
+    return (plural[1] and not plural[0] and not _SHARED.match(first)) or bool(adjective)
+
+
+_LED = re.compile(rf"(?:{'|'.join(english.PREPOSITIONS)}) ")
+_TITLES = (
+    r"(?:Ambassador|Chair\w*|President|Director|Secretary|Professor|Minister|Member|Head|Chief|Governor|Captain|Editor"
+    r"|Founder"
+    r"|Leader|Chancellor|Mayor|Dean|Fellow|Provost|Commander|Senator|Master|Doctor|Bachelor|General)"
+)
+_OFFICE = re.compile(rf"(?:[A-Z]\w+ ){{0,2}}{_TITLES} (?:of|for|to|at) ")
+_PREPOSED = re.compile(r" (?:to|from|with|at|on|by|as|for) ")
+
+
+def _are_alike(first: str, others: list[str]) -> bool:
+    """Whether the items can be of one list: names with names, figures with figures, no verbs and no clauses among them."""
+    said = (first, *others)
+    if first[0].isdigit() and (not all(item[0].isdigit() for item in others) or not re.match(r"\d{4}", first)):
+        return False
+    if re.fullmatch(r"(?:the )?\d+(?:st|nd|rd|th)?", first) and not all(re.fullmatch(r"(?:the )?\d+", item) for item in others):
+        return False  # "the 1988 and 1992 Games"
+    if any(re.search(r"\d(?:st|nd|rd|th)$", item) for item in said):
+        return False
+    prepositions = [bool(_LED.match(item)) for item in others]
+    if any(prepositions) and not all(prepositions):
+        return False
+    if len(others) == 1 and _is_headless(first, others[0]):
+        return False
+    if any(re.match(r"\w+ed\b", item) for item in others) and not re.match(r"\w+ed\b", first):
+        return False
+    if any(item.split()[0].endswith("ing") and " " in item for item in said):
+        return False
+    if any(re.fullmatch(rf"[A-Z].*{_TITLES}", item) for item in others) and not re.search(rf"{_TITLES}$", first):
+        return False  # "to the Fund and Press Secretary"
+    if any(_OFFICE.match(item) for item in others) and not _OFFICE.match(first):
+        return False  # "chair of the Fund and Ambassador for Peace"
+    owned = re.match(r"(?:his|her|their|its) ", first)
+    if any(re.match(r"(?:his|her|their|its) ", item) for item in others) and not owned:
+        return False
+    if re.match(r"(?:an?|the|his|her|their|its|your|our) \S+ ", first) and any(_ADJECTIVE.fullmatch(item) for item in others):
+        return False  # "your work satisfying and enjoyable"
+    described = re.match(r"the \S+ ", first)  # "the Kashmiri language and literature"
+    if described and any(" " not in item for item in others):
+        return False
+    if others[-1].split()[0] in english.VERBS - english.NOUNS:
+        return False
+    inside = (first, *others[:-1])
+    return not any(
+        item.split()[0] in english.VERBS - english.NOUNS or _CLAUSE.search(item) or (len(others) > 1 and _PREPOSED.search(item))
+        for item in inside
+    )
+
+
+def mask(text: str) -> str:
+    """The text with no separators of a list inside what is one thing; of the same length but for these."""
+    return _WHOLE.sub(lambda one: one[0].replace(" and ", "\0").replace(", ", "\1").replace("and/or", "and\2or"), text)
+
+
+def unmask(text: str) -> str:
+    return text.replace("\0", " and ").replace("\1", ", ").replace("\2", "/")

@@ -1,0 +1,229 @@
+"""A sentence cut before each further predicate and clause (see `workbench.extract.rules`)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import pairwise
+
+from workbench.extract import english
+
+
+@dataclass(frozen=True)
+class Part:
+    """`kind` says whose predicate it is: "main" and "clause" have their own subject, "same" that of the sentence, "more" that
+    of the part before, "who", "which" and "where" belong to what they follow, "ing" and "passive" to the sentence's subject."""
+
+    kind: str
+    text: str
+    link: str = ""  # what was cut away before a relative clause: ", who", " where"
+
+
+_CONJUNCTIONS = frozenset("and but while although though yet whereas ; — –".split())
+_RELATIVES = frozenset("who which where when whose".split())
+_BOUND = frozenset("who which where".split())
+_PASSIVES = frozenset(
+    "known born titled called named based located founded published directed written composed released nicknamed".split()
+)
+_SAYING = re.compile(  # what follows is somebody's word, and stays with who said it
+    r"(?:sa(?:id|ys?)|claim(?:s|ed)?|argue[sd]?|allege[sd]?|report(?:s|ed)?|state[sd]?|suggest(?:s|ed)?|den(?:y|ies|ied)"
+    r"|thought|thinks?|believe[sd]?|insist(?:s|ed)?|maintain(?:s|ed)?|predict(?:s|ed)?|hope[sd]?|fear(?:s|ed)?|wish(?:es|ed)?"
+    r"|announce[sd]?|declare[sd]?|wrote|writes|doubt(?:s|ed)?|deem(?:s|ed)?|assume[sd]?|imagine[sd]?|promise[sd]?|told|tells"
+    r"|asked|asks|wondered|according|speculate[sd]?|estimate[sd]?|rumou?red|supposed|considered|expected|intended|planned"
+    r"|accuse[sd]?|admit(?:s|ted)?|quote[sd]?|pretend(?:s|ed)?|dream(?:s|ed)?|want(?:s|ed)?|tried|refuse[sd]?|fail(?:s|ed)?)"
+)
+
+
+def parts(text: str) -> list[Part]:
+    tokens = list(english.TOKEN.finditer(english.blank(text)))
+    words = [token[0] for token in tokens]
+    found: list[Part] = []
+    begun, kind, link, verb, i = 0, "main", "", False, 0
+    while i < len(words):
+        cut = _cut(words, i, begun, kind) if verb else None
+        if cut:
+            found.append(Part(kind, text[tokens[begun].start() : tokens[i].start()], link))
+            kind, begun = cut[0], i + cut[1]
+            link = "".join(f"{'' if word == ',' else ' '}{word}" for word in words[i:begun]) if kind in _BOUND else ""
+            i, verb = begun, kind not in ("clause", "where") and not _has_lead(words, begun)
+            continue
+        verb = verb or (i > 0 and english.is_verb(words, i))
+        if words[i] == "that" and i and words[i - 1] not in ("so", "and", ",") and _is_content(words, i + 1):
+            break
+        if verb and speaks(words, i):
+            later = _next_clause(words, i)
+            if words[i + 1] != "to" or not later:
+                break
+            i = later
+            continue
+        i += 1
+    if begun < len(words):
+        found.append(Part(kind, text[tokens[begun].start() :], link))
+    return found
+
+
+def _is_content(words: list[str], i: int) -> bool:
+    """Whether a subject, and no verb, begins at `i` behind "that": what is said there stays with who says it."""
+    return i < len(words) - 1 and not english.is_verb(words, i) and words[i] not in english.AUXILIARIES | english.ADVERBS
+
+
+def _next_clause(words: list[str], i: int) -> int:
+    """Where, behind what is said of somebody, ", and it …" begins; 0 if it does not."""
+    for at in range(i, len(words) - 3):
+        if words[at] == "," and words[at + 1] in ("and", "but") and words[at + 2] in english.PRONOUNS | {"his", "her", "their"}:
+            return at
+    return 0
+
+
+def speaks(words: list[str], i: int) -> bool:
+    """Whether what somebody says, thinks or is said to have done begins behind word `i`."""
+    if not _SAYING.fullmatch(words[i]) or i + 1 >= len(words):
+        return False
+    after = words[i + 1]
+    named = after[0].isupper() and _has_subject(words, i + 1)
+    return after in english.PRONOUNS | {"that", "to", ",", ":", '"', "“", "if", "whether"} or named
+
+
+def _cut(words: list[str], i: int, begun: int, kind: str) -> tuple[str, int] | None:
+    """Whether a new part begins at word `i`: its kind, and how many words stand before it."""
+    comma = words[i] == ","
+    at = i + comma
+    if at + 1 >= len(words):
+        return None
+    word, following = words[at], words[at + 1]
+    if word in _CONJUNCTIONS:
+        return _conjoined(words, i, at, begun, kind)
+    if comma and word in _RELATIVES:
+        return word if word in ("who", "which") else "where", 2
+    content = (
+        words[i - 1] in english.PREPOSITIONS | english.CONJOINING
+        or words[i - 1].endswith("ing")
+        or english.is_verb(words, i - 1)
+    )
+    if not comma and word in ("who", "where", "when") and not content:  # "came when", "being where"
+        named = following in english.PRONOUNS | english.DETERMINERS or following[:1].isupper()
+        return ("who", 1) if word == "who" and not named else ("where", 1) if named and word != "who" else None
+    if comma and word in english.VERBS and _is_finite(words, at, begun) and _is_free(words, i, at, begun):
+        return ("same", 1) if following not in (",", "and", "or") else None
+    if comma and word in _PASSIVES:
+        return "passive", 1
+    if comma and english.past(word) and _has_object(words, at + 1) and not _is_listed(words[begun:i]):
+        return "ing", 1
+    return None
+
+
+_SUBORDINATE = frozenset("when while because that which who where as once after before".split())
+
+
+def _is_listed(part: list[str]) -> bool:
+    """Whether a word in "-ing" behind `part` goes on with a list of them ("by answering calls, making plans"), or belongs to
+    somebody in a clause of the part."""
+    gerund = any(english.past(b) and (a in english.PREPOSITIONS | english.COPULAS or a.startswith(("includ", "involv")))
+                 for a, b in pairwise(part))  # fmt: skip
+    clauses = [i for i, word in enumerate(part) if word in _SUBORDINATE]
+    return gerund or any(english.is_verb(part, i) for i in range(clauses[0] + 1, len(part))) if clauses else gerund
+
+
+def _has_object(words: list[str], i: int) -> bool:
+    """Whether what follows a word in "-ing" goes with it as a verb: not in a list as "agility, dribbling skills, and pace"."""
+    after, beyond = words[i], words[i + 1] if i + 1 < len(words) else ""
+    if after in (",", "and", "or"):
+        return False
+    bare = after.isalpha() and after.islower() and after not in english.DETERMINERS | english.PREPOSITIONS | english.ADVERBS
+    return not bare or after in english.NUMBERS | english.PARTICLES or beyond not in (",", "and", "or") or after.endswith("ly")
+
+
+def _conjoined(words: list[str], i: int, at: int, begun: int, kind: str) -> tuple[str, int] | None:
+    comma, first = words[i] == ",", at + 1
+    if not comma and words[at] in ("while", "although", "though", "whereas"):
+        return None  # "while it lasts"
+    if words[i - 1] in english.PREPOSITIONS or (words[at] == "but" and "not" in words[begun:i]):
+        return None  # "nominated for but did not win", "not a dream but a plan"
+    if kind in ("who", "which") and (words[begun] in english.PRONOUNS | english.DETERMINERS or words[begun][0].isupper()):
+        return None  # "which he wrote and directed"
+    while first < len(words) - 1 and (words[first] in english.ADVERBS or words[first].endswith("ly")):
+        first += 1
+    length = at + 1 - i
+    if kind == "ing" and words[first].islower() and english.past(words[first]):
+        return "ing", length
+    before = words[first - 1] if first > at + 1 else ""
+    if (
+        (english.is_verb(words, first) or _is_present(words, first, begun))
+        and before not in english.DETERMINERS
+        and words[at + 1] not in english.DETERMINERS
+    ):
+        if not _is_finite(words, first, begun) or not _is_free(words, i, first, begun):
+            return None
+        return ("more" if not comma and kind in (*_BOUND, "more") else "same"), length
+    alone = words[at + 1] in english.PRONOUNS | {"his", "her", "their"}
+    if (comma or words[at] != "and" or alone) and _has_subject(words, at + 1):
+        return "clause", length
+    lead = _has_lead(words, at + 1)
+    return (lead, length) if lead else None
+
+
+def _is_present(words: list[str], i: int, begun: int) -> bool:
+    """Whether an unknown word is a verb, as "sells" in "makes clocks and sells them"."""
+    after = words[i + 1] if i + 1 < len(words) else ""
+    objects = {"a", "an", "the", "his", "her", "its", "their", "them", "it", "him"}
+    main = next((word for at, word in enumerate(words[begun:i], begun) if at and english.is_verb(words, at)), "")
+    return words[i].islower() and words[i].endswith("s") and after in objects and main in english.PRESENT
+
+
+def _is_finite(words: list[str], i: int, begun: int) -> bool:
+    """Whether the word at `i` is a verb here, and not the plural of a noun: "wrote novels and plays"."""
+    if words[i] not in english.NOUNS or words[i - 1] in english.ADVERBS:
+        return True
+    main = next((word for at, word in enumerate(words[begun:i], begun) if english.is_verb(words, at)), "")
+    present = main in english.PRESENT | {"is", "are", "has", "have", "does", "do"}
+    after = words[i + 1] if i + 1 < len(words) else ""
+    return present and after not in ("", ",", "and", "or", ".", ";")
+
+
+def _is_free(words: list[str], i: int, first: int, begun: int) -> bool:
+    """Whether the verb at `first` says something by itself, and not under a "may" or a "never" of the part before it, or as
+    the second half of "was arrested and charged"."""
+    if words[first] in english.AUXILIARIES:
+        return True
+    scope = words[begun:i]
+    if (english.is_verb(words, i - 1) or words[i - 1].endswith(("ten", "ken", "wn"))) and words[
+        i - 1
+    ] not in english.STAYING | english.AUXILIARIES:
+        return False  # "has written and arranged songs"
+    if english.MODALS.intersection(scope) or {"never", "neither", "hardly", "to"}.intersection(scope[:4]):
+        return False
+    if english.HEDGES.intersection(scope):
+        return False
+    infinitive = any(word == "to" and after.islower() and after not in english.DETERMINERS and not after.endswith("s")
+                     for word, after in pairwise(scope))  # fmt: skip
+    return not infinitive or words[first] not in ("set", "put", "cut", "hit", "read", "spread", "split", "quit", "hurt", "cost")
+
+
+def _has_subject(words: list[str], start: int) -> bool:
+    """Whether a subject of a few words and its verb begin at `start`."""
+    first = words[start]
+    if not (first in english.PRONOUNS or first in english.DETERMINERS or first[0].isupper()):
+        return False
+    apposed = False  # "and her mother, Ana Bolt, was a painter"
+    for i in range(start + 1, min(start + 9, len(words))):
+        if words[i] == "," and i + 1 < len(words) and (apposed or words[i + 1][0].isupper()):
+            apposed = not apposed
+            continue
+        if words[i] in (",", "and"):
+            return False
+        noun = words[i] in english.NOUNS and first not in english.PRONOUNS  # "and TV shows around the world"
+        if (not apposed and english.is_verb(words, i) and not noun) or (
+            i == start + 1 and first in english.PRONOUNS
+        ):  # "and it carries"
+            return True
+    return False
+
+
+def _has_lead(words: list[str], start: int) -> str:
+    """Whether "during his career, he threw …" ("clause") or "in 1957, was asked …" ("same") begins at `start`."""
+    if words[start] not in english.ADJUNCTS | {"when", "while"}:
+        return ""
+    for i in range(start + 2, min(start + 8, len(words) - 1)):
+        if words[i] == ",":
+            return "clause" if _has_subject(words, i + 1) else "same" if words[i + 1] in english.VERBS else ""
+    return ""

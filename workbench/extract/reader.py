@@ -1,0 +1,181 @@
+"""The parts of one sentence, each with its subject (see `workbench.extract.rules`)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from workbench.extract import english
+from workbench.extract.antecedents import NAME, participle, which, who
+from workbench.extract.parts import Part, parts
+from workbench.extract.predicates import predicate
+
+_INSERTED = re.compile(  # "Ana, who sings, won", "The bridge, built in 1934, fell"
+    rf"(?P<name>{NAME}|(?:The|His|Her|Its|Their|A|An) [^,]{{1,60}}), (?P<link>who |whose |which |)(?P<said>[^,]+), "
+    rf"(?!and |but )(?=[a-z])"
+)
+_PARTICIPLE = re.compile(
+    r"(?:called|named|titled|nicknamed|dubbed) |(?:built|written|made|held|known|born|led|won|set|sung|\w+ed) "
+    r"(?:in|on|at|by|for|as|from|to|with)\b"
+)
+_KIN = (
+    r"(?:grand)?(?:father|mother|son|daughter)|brother|sister|husband|wife|uncle|aunt|cousin|nephew|niece|partner|manager|coach"
+)
+_DONE_TO = (  # followed by a preposition: to somebody, by somebody
+    r"sold|built|rebuilt|made|sent|taken|given|written|drawn|shown|bought|held|read|kept|shot|brought"
+)
+_IRREGULAR = _DONE_TO + r"|set|taught|led|found|won|put|cut|caught|paid|told"
+
+
+class Reader:
+    """Reads the parts of one sentence in order; a part without a subject has that of the part before it."""
+
+    def __init__(self) -> None:
+        self.subject = self.latest = ""  # the sentence's, and the last relative clause's,
+        self.whole = ""  # or that clause with the words before it, where it is not plain what it is about
+
+    def read(self, text: str, lead: str) -> Iterator[str]:
+        previous = ""
+        inserted = _INSERTED.match(text)
+        if inserted and not _verb(inserted["name"]) and (inserted["link"] or _PARTICIPLE.match(inserted["said"])):
+            name, link, said = inserted["name"], inserted["link"].strip(), inserted["said"]
+            yield from [f"{name}'s {said}"] if link == "whose" else predicate(name, said if link else f"was {said}")
+            text = f"{name} {text[inserted.end() :]}"
+        found = parts(text)
+        if found and re.search(r" (?:and|or|but) $", found[0].text[: _verb(found[0].text)]):
+            yield f"{lead}, {text}" if lead else text  # before that "and" stands a verb that is not known
+            return
+        for number, part in enumerate(found):
+            yield from self._read(part, previous, lead if number == 0 else "")
+            previous = part.text if part.kind != "ing" else f"{self.subject} {part.text}"
+
+    def _read(self, part: Part, previous: str, lead: str) -> Iterator[str]:
+        text = part.text.strip(" ,;")
+        words = english.TOKEN.findall(text)
+        if not words:
+            return
+        own = words[0] in english.PRONOUNS | english.DETERMINERS or words[0][0].isupper()  # "which he wrote"
+        if part.kind == "ing":
+            yield from predicate(self.subject, _in_past(text, words))
+        elif part.kind == "passive":
+            yield from self._about(participle(self.subject, previous, words[0]), f"was {text}", previous, part)
+        elif part.kind in ("same", "more"):
+            yield from self._same(part.kind, text, previous)
+        elif part.kind == "who":
+            yield from self._about("" if own else who(self.subject, previous, part.link), text, previous, part)
+        elif part.kind == "which":
+            yield from self._about("" if own else which(previous, words[0]), text, previous, part)
+        elif part.kind == "where":
+            yield from self._where(text, words, previous, part.link)
+        else:
+            yield from self._clause(text, words, lead)
+
+    def _same(self, kind: str, text: str, previous: str) -> Iterator[str]:
+        """A further predicate, of the sentence's subject or ("more") of the relative clause before it."""
+        if kind == "more" and not self.latest:
+            self.whole = f"{self.whole} and {text}"
+            yield self.whole
+            return
+        lead, text = _intro(text)
+        said = _with_auxiliary(text, english.TOKEN.findall(text), previous)
+        yield from predicate(self.latest if kind == "more" else self.subject, said, lead)
+
+    def _about(self, subject: str, said: str, previous: str, part: Part) -> Iterator[str]:
+        """The claims of a relative clause; where it is not plain what it is about, it stays with the words before it."""
+        self.latest = subject
+        if subject:
+            yield from predicate(subject, said)
+        else:
+            self.whole = f"{self._whole(previous)}{part.link or ','} {part.text.strip(' ,;')}"
+            yield self.whole
+
+    def _whole(self, previous: str) -> str:
+        previous = previous.strip(" ,;")
+        if self.whole.endswith(previous):
+            return self.whole
+        return previous if self.subject and self.subject in previous else f"{self.subject} {previous}"
+
+    def _where(self, text: str, words: list[str], previous: str, link: str) -> Iterator[str]:
+        """A clause of place or time: of somebody else, it keeps the place."""
+        if re.search(r", an? \w+ (?:that|which|who)\b", text):  # "when she was six, an experience that …"
+            yield f"{self._whole(previous)}{link} {text}"
+            return
+        subject, own = self.subject, words[0] in english.PRONOUNS or words[0] in self.subject.split()
+        place = re.search(r"\b(in|at) ((?:the )?[A-Z][^,]*)$", previous.strip(" ,"))
+        claims = list(self._clause(text, words, ""))
+        self.subject = subject
+        if claims and link.endswith("where") and place and not own:
+            claims[0] = f"{claims[0]} {place[0]}"
+        if link.endswith("whose"):
+            claims = [f"{self._whole(previous)}, whose {text}"]
+        yield from claims
+
+    def _clause(self, text: str, words: list[str], lead: str) -> Iterator[str]:
+        if not lead:
+            lead, text = _intro(text)
+            words = english.TOKEN.findall(english.blank(text))
+        verb = next((i for i in range(1, len(words)) if english.is_verb(words, i)), None)
+        if verb is None:
+            yield f"{lead}, {text}" if lead else text
+            return
+        while verb > 1 and (words[verb - 1] in english.ADVERBS or words[verb - 1].endswith("ly")):
+            verb -= 1
+        start = list(english.TOKEN.finditer(english.blank(text)))[verb].start()
+        self.subject, aside = _apposition(text[:start].strip(" ,"))
+        self.latest = self.subject
+        if aside:
+            about = re.search(rf" (?:of|for|in|from|by|with|between) (?:the )?({NAME})$", self.subject)
+            past = aside.startswith("born") or not re.search(r" (?:is|are|has|have|(?!was)\w+s) ", f" {text[start:]} ")
+            yield f"{about[1] if about else self.subject} {'was' if past else 'is'} {aside}"
+        yield from predicate(self.subject, text[start:], lead)
+
+
+def _verb(text: str) -> int:
+    """Where the first verb of the text begins; 0 if none is known."""
+    tokens = list(english.TOKEN.finditer(english.blank(text)))
+    words = [token[0] for token in tokens]
+    return next((tokens[i].start() for i in range(1, len(words)) if english.is_verb(words, i)), 0)
+
+
+def _in_past(text: str, words: list[str]) -> str:
+    """ "eventually becoming a judge" → "eventually became a judge"."""
+    first = next((i for i, word in enumerate(words) if english.past(word)), 0)
+    token = list(english.TOKEN.finditer(text))[first]
+    return f"{text[: token.start()]}{english.past(token[0])}{text[token.end() :]}"
+
+
+def _intro(text: str) -> tuple[str, str]:
+    """What stands before a later clause, as "during his career, he threw …", and the rest."""
+    intro = re.match(r"((?:in|on|at|during|after|before|since|by|from|until|when|while) [^,]{2,50}), (?=\S)", text)
+    return (intro[1], text[intro.end() :]) if intro else ("", text)
+
+
+def _with_auxiliary(text: str, words: list[str], previous: str) -> str:
+    """ "was tried for treason and executed in Vetra": "was executed"; "was born in Osk and moved to Vetra" stays."""
+    passive = re.search(
+        rf"\b(is|was|are|were|been) (?:(?:\w+ly|{'|'.join(english.ADVERBS)}) )*(\w+(?:ed|en|wn|rn)|{_IRREGULAR})\b", previous
+    )
+    verb = next((i for i, word in enumerate(words) if not word.endswith("ly") and word not in english.ADVERBS), 0)
+    behind = (word for word in words[verb + 1 :] if not word.endswith("ly") and word not in english.ADVERBS | {"more", "most"})
+    after = next(behind, "")
+    bare = (words[verb].endswith("ed") or re.fullmatch(_DONE_TO, words[verb])) and words[verb] not in english.STAYING
+    if passive and passive[2] != "born" and bare and (not after or after in english.PREPOSITIONS | {"due"}):
+        return f"{'was' if passive[1] == 'been' else passive[1]} {text}"
+    raised = words[verb] in ("raised", "educated", "baptized", "baptised", "buried", "schooled")
+    return f"was {text}" if passive and raised and (not after or after in english.PREPOSITIONS) else text
+
+
+def _apposition(subject: str) -> tuple[str, str]:
+    """ "Toma, a painter" → ("Toma", "a painter"); "His father, Bo" and "His father Bo" → ("His father", "Bo")."""
+    if own := re.fullmatch(
+        rf"((?:His|Her|Their|his|her|their|{NAME}['’]s) (?:[\w'’-]+ ){{0,3}}[\w'’-]+), ({NAME}|[\"“].*[\"”])", subject
+    ):
+        return own[1], own[2]
+    if kin := re.fullmatch(rf"((?:His|Her|Their|his|her|their|{NAME}['’]s) (?:{_KIN})) ({NAME})", subject):
+        return kin[1], kin[2]
+    match = re.fullmatch(
+        rf"({NAME}|(?:The|An?|His|Her|Its|Their|My|Our|This|That|One|{NAME}['’]s) [^,]*), ((?:an?|the|one of|(?:also"
+        rf"|better|best|commonly|popularly|formerly) known (?:as|by)|known as|born)\b.*)",
+        subject,
+    )
+    return (match[1], match[2]) if match else (subject, "")
