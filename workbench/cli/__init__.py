@@ -14,6 +14,7 @@ from workbench.cli import (  # noqa: F401 - each adds its commands
     klcf,
     methods,
     metrics,
+    plan,
     probe,
     queue,
     score,
