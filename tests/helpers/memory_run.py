@@ -15,6 +15,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -119,8 +120,8 @@ def main() -> None:
         for number, job in enumerate([*first.values(), *jobs]):
             place = Path(folder, str(number))
             policy = make_model(place / "policy", job["kind"], job["sizes"])
-            how = job["trainer"], job["rows"], job["tokens"], job["lora_r"]
-            taken = grown(lambda policy=policy, how=how, place=place: trained(policy, *how, place / "out"))  # type: ignore[misc]
+            how = job["trainer"], job["rows"], job["tokens"], job["lora_r"], place / "out"
+            taken = grown(partial(trained, policy, *how))
             if number >= len(first):
                 print(json.dumps({"bytes": taken, **lengths(policy, job["tokens"])}), flush=True)
 

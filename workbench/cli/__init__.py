@@ -8,6 +8,7 @@ of this package add their commands as they are imported; `frame` holds what they
 from workbench.cli import (  # noqa: F401 - each adds its commands
     answer,
     data,
+    doctor,
     export,
     index,
     inspect,

@@ -101,11 +101,11 @@ class _Plan:
             if not one.part:
                 name = "answers of an evaluation or a stage"
             found.append(_phase(name, one.part, one.rows, one.length, items))
-        for one in self.learnt.values():
+        for step in self.learnt.values():
             row = _phase(
-                f"{one.trainer} of {one.part}", one.part, one.micro * one.sides, one.length, self.machine.learning(one)
+                f"{step.trainer} of {step.part}", step.part, step.micro * step.sides, step.length, self.machine.learning(step)
             )
-            found.append({**row, "checkpointed_activations": self.machine.checkpointed(one)})
+            found.append({**row, "checkpointed_activations": self.machine.checkpointed(step)})
         return found
 
     def memory(self, gpu: GPU | None, last: Learning) -> dict[str, Any]:
