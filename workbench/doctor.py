@@ -22,6 +22,7 @@ from typing import Any, Literal
 
 from workbench.bench import SCALES, bench
 from workbench.generate import generate
+from workbench.plan.gpus import memory_here
 
 Status = Literal["ok", "warning", "failed"]
 NAME, ROOT = "factuality-workbench", Path(__file__).resolve().parent.parent
@@ -238,7 +239,7 @@ def imported(name: str, path: Literal["cpu", "gpu"]) -> Check:
 
 def _room() -> list[Check]:
     """Disk and memory."""
-    free, memory = shutil.disk_usage(Path.cwd()).free, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    free, memory = shutil.disk_usage(Path.cwd()).free, memory_here()
     return [
         _enough("disk here", free, 0.2 * GB, 2 * GB, "cpu", "runs are kept under runs/: free some space"),
         _enough("disk here, for models", free, 0, 60 * GB, "gpu", "a model of 7B parameters takes 15 GB, its checkpoints more"),
@@ -248,8 +249,10 @@ def _room() -> list[Check]:
 
 
 def _enough(
-    name: str, there: float, least: float, wanted: float, path: Literal["cpu", "gpu"], remedy: str
+    name: str, there: int | None, least: float, wanted: float, path: Literal["cpu", "gpu"], remedy: str
 ) -> Check:  # fmt: skip
+    if there is None:
+        return Check(name, "warning", "this system does not tell", "see for yourself", path)
     status: Status = "failed" if there < least else "warning" if there < wanted else "ok"
     return Check(name, status, f"{there / GB:,.1f} GB", "" if status == "ok" else remedy, path)
 

@@ -35,14 +35,21 @@ GPUS = {
 }
 
 
+def memory_here() -> int | None:
+    """This machine's memory in bytes; None where the system does not tell it in the usual way (Windows)."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else None
+
+
 def gpu_of(name: str) -> GPU:
     """The GPU of that name; "cpu" is this machine's memory, of whose speed nothing is assumed.
 
     Raises:
-        WorkbenchError: there is none.
+        WorkbenchError: there is none, or this machine's memory is not known.
     """
     if name == CPU:
-        return GPU(CPU, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / GIB, 0.0, 0.0)
+        if (own := memory_here()) is None:
+            raise WorkbenchError(f"this system does not tell its memory: choose one of {', '.join(GPUS)}")
+        return GPU(CPU, own / GIB, 0.0, 0.0)
     if name not in GPUS:
         raise WorkbenchError(f"no GPU '{name}' here: choose one of {', '.join(GPUS)}, or {CPU}")
     return GPUS[name]
