@@ -24,16 +24,34 @@ from workbench.types import TWO_FACETS, Question, WorkbenchError
 from workbench.world import load_world
 from workbench.world.questions import SHORT_KINDS, select
 
-NAMES = ("tiny", "small", "paper")
 TINY_POLICY = Path(__file__).resolve().parent.parent / "data" / "tiny-policy"  # in the repository, not in a wheel
 OWN = "sft"  # the checkpoint that trainings start from unless another is asked for
 START = "start.json"  # in a run's folder: the policy, made by an earlier stage, that its last stage started from
 NEW_TOKENS = 2048  # the paper's longest response
+LONGEST = 112  # tokens of the tiny policy's longest answers
 LONG_KINDS = ("biography", "long_form", TWO_FACETS)
 THINK_THEN_BOX = (
     "Reason about the question between <think> and </think>. Then give the final answer in \\boxed{}. "
     "If you are not sure of the answer, write \\boxed{I don't know}."
 )
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What a bench's trainings start from, a folder or a hub name, how long an answer in an evaluation may be at most, and how
+    many tokens a prompt is taken to have where nobody has counted."""
+
+    policy: str
+    longest: int
+    prompt: int
+
+
+SCALES = {
+    "tiny": Scale(str(TINY_POLICY / OWN), LONGEST, 128),
+    "small": Scale("Qwen/Qwen2.5-0.5B-Instruct", 512, 512),
+    "paper": Scale("Qwen/Qwen2.5-7B-Instruct", NEW_TOKENS, 512),
+}
+NAMES = tuple(SCALES)
 
 
 @dataclass(frozen=True)
@@ -181,10 +199,8 @@ def bench(name: str, questions: str | Path | None = None, checks: Checks | None 
     """
     if name == "tiny":
         return _tiny() if checks is None else replace(_tiny(), judge=lambda: checks)
-    if name == "small":
-        return _hub("small", "Qwen/Qwen2.5-0.5B-Instruct", questions, new_tokens=512, checks=checks)
-    if name == "paper":
-        return _hub("paper", "Qwen/Qwen2.5-7B-Instruct", questions, new_tokens=NEW_TOKENS, checks=checks)
+    if name in NAMES:
+        return _hub(name, SCALES[name], questions, checks)
     raise WorkbenchError(f"no bench '{name}': choose one of {', '.join(NAMES)}")
 
 
@@ -203,12 +219,12 @@ def _tiny() -> Bench:
         policy=OWN,
         questions=questions,
         max_new_tokens=48,  # room to think; training asks only for short answers
-        long_new_tokens=112,
+        long_new_tokens=LONGEST,
         shown=world.shown,
         beside=lambda kinds: _two_facets_hash() if TWO_FACETS in kinds else None,
         hash=world.hash,
         judge=lambda: world_checks(world),
-        checkpoints={"sft": str(TINY_POLICY / "sft"), "base": str(TINY_POLICY / "base")},
+        checkpoints={"sft": SCALES["tiny"].policy, "base": str(TINY_POLICY / "base")},
     )
 
 
@@ -217,7 +233,7 @@ def _two_facets_hash() -> str:
     return questions_hash(load_world().two_facets)
 
 
-def _hub(name: str, model: str, source: str | Path | None, new_tokens: int, checks: Checks | None) -> Bench:
+def _hub(name: str, scale: Scale, source: str | Path | None, checks: Checks | None) -> Bench:
     if source is None:
         raise WorkbenchError(
             f"bench '{name}' has no questions of its own: give --questions NAME|FILE, "
@@ -234,10 +250,10 @@ def _hub(name: str, model: str, source: str | Path | None, new_tokens: int, chec
         name=name,
         policy=OWN,
         questions=questions,
-        max_new_tokens=new_tokens,
+        max_new_tokens=scale.longest,
         hash=questions_hash(loaded),
         judge=lambda: checks or rule_checks(require_box=None),
-        checkpoints={"sft": model, "base": model.removesuffix("-Instruct")},
+        checkpoints={"sft": scale.policy, "base": scale.policy.removesuffix("-Instruct")},
     )
 
 

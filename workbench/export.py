@@ -43,25 +43,35 @@ def export_merged(policy: str, out: Path, *, base: str | None = None, dtype: Dty
         WorkbenchError: there is no such policy, it has no adapter, or it cannot be read; a folder that is not empty, or
             a full disk.
     """
+    out = out.resolve()
+    if adapter_folder(Path(policy)) and out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise WorkbenchError(f"'{out}' is there already: name a folder that is new or empty")
+    model, tokenizer, adapter, under, chosen = merged(policy, base, dtype)
+    size = sum(weight.numel() * weight.element_size() for weight in model.parameters())
+    check_space(out, size, "name a folder on another disk")
+    _write(model, tokenizer, card(adapter, under, chosen), out)
+    written = sum(file.stat().st_size for file in out.glob("*.safetensors"))
+    count = sum(weight.numel() for weight in model.parameters())
+    return {"out": str(out), "base": under, "dtype": chosen, "parameters": count, "bytes": written}
+
+
+def merged(policy: str, base: str | None, dtype: Dtype) -> tuple[Any, Any, Path, str, str]:
+    """The model with the policy's adapter merged into it, its tokenizer, the adapter's folder, the base, and the type.
+
+    Raises:
+        WorkbenchError: there is no such policy, it has no adapter, it cannot be read, or the type cannot hold its weights.
+    """
     import torch
 
     adapter = adapter_folder(Path(policy))
     if adapter is None:
         raise WorkbenchError(f"'{policy}' holds no adapter to merge: name a run that has ended, or an adapter's folder")
-    out = out.resolve()
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise WorkbenchError(f"'{out}' is there already: name a folder that is new or empty")
     under = str(base or bench("tiny").base(policy) or adapter_base(adapter))
     loaded = load_policy(policy, base=under, device="cpu")
     chosen = _stored_dtype(under) if dtype == "base" else dtype
     model = loaded.model.to(getattr(torch, chosen))
     _check_holds(model, chosen)
-    size = sum(weight.numel() * weight.element_size() for weight in model.parameters())
-    check_space(out, size, "name a folder on another disk")
-    _write(model, loaded.tokenizer, card(adapter, under, chosen), out)
-    written = sum(file.stat().st_size for file in out.glob("*.safetensors"))
-    count = sum(weight.numel() for weight in model.parameters())
-    return {"out": str(out), "base": under, "dtype": chosen, "parameters": count, "bytes": written}
+    return model, loaded.tokenizer, adapter, under, chosen
 
 
 def _write(model: Any, tokenizer: Any, told: str, out: Path) -> None:

@@ -9,16 +9,23 @@ from typing import Annotated, Any
 
 import typer
 
-from workbench.cli.frame import Json, app, exit_code, show, stdout_kept_clean
+from workbench.cli.frame import Json, app, complain, exit_code, show, stdout_kept_clean
 from workbench.export import Dtype, export_merged
+from workbench.to_gguf import export_gguf
+from workbench.types import WorkbenchError
 
 
 @app.command(epilog="Example: workbench export runs/truthrl --merged runs/truthrl-merged")
 def export(
     policy: Annotated[str, typer.Argument(help="The folder of a run that has ended, or of an adapter.")],
     merged: Annotated[
-        Path, typer.Option("--merged", metavar="DIR", help="A new folder for the checkpoint: safetensors, tokenizer and card.")
-    ],
+        Path | None,
+        typer.Option("--merged", metavar="DIR", help="A new folder for the checkpoint: safetensors, tokenizer and card."),
+    ] = None,
+    gguf: Annotated[
+        Path | None,
+        typer.Option("--gguf", metavar="FILE", help="A new file for llama.cpp, instead of a folder; needs the extra gguf."),
+    ] = None,
     base: Annotated[
         str | None, typer.Option(help="The model under the adapter; by default the one that the adapter names.")
     ] = None,
@@ -28,11 +35,25 @@ def export(
     ] = "base",
     as_json: Json = False,
 ) -> int:
-    """Merge a trained adapter into its base: one checkpoint that transformers and vLLM load."""
+    """Merge a trained adapter into its base: one checkpoint that transformers and vLLM load, or a file for llama.cpp."""
+    if (merged is None) == (gguf is None):
+        raise WorkbenchError("name what to write: a checkpoint's folder with --merged DIR, or a file with --gguf FILE")
     with stdout_kept_clean():
-        result = export_merged(policy, merged, base=base, dtype=dtype)
-    show(result, as_json, _print)
+        if gguf is not None:
+            result = export_gguf(policy, gguf, base=base, dtype=dtype)
+        else:
+            assert merged is not None
+            result = export_merged(policy, merged, base=base, dtype=dtype)
+    show(result, as_json, _print if gguf is None else _print_file)
+    if differs := result.get("differs"):
+        complain(f"readers of the file encode {differs} otherwise than the policy's tokenizer: send such prompts as token ids")
     return exit_code(result)
+
+
+def _print_file(result: Mapping[str, Any]) -> None:
+    size = f"{result['parameters']:,} parameters as {result['dtype']}, {result['bytes'] / 1e6:,.1f} MB"
+    print(f"{result['out']}: {size}, on {result['base']}")
+    print(f"serve it: llama-server -m {shlex.quote(result['out'])}")
 
 
 def _print(result: Mapping[str, Any]) -> None:

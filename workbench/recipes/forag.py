@@ -213,5 +213,6 @@ TINY = scaled(
     tuned={**ADAPTER, "learning_rate": 3e-3, "batch": 16, "epochs": 2.0},
 )  # fmt: skip
 METHOD = Method(
-    "forag", "FoRAG", FoRAG, reward, checks, stages=stages, parts=PARTS, scales={"tiny": TINY}, idle=idle, trainer=trainer
-)
+    "forag", "FoRAG", FoRAG, reward, checks, stages=stages, parts=PARTS, scales={"tiny": TINY}, idle=idle, trainer=trainer,
+    held=lambda config: int(config.by_rl and config.rewarded == "model"),
+)  # fmt: skip

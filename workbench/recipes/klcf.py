@@ -212,4 +212,5 @@ TINY = scaled(
 METHOD = Method(
     "klcf", "KLCF", KLCF, reward, checks, stages=stages, parts=PARTS, scales={"tiny": TINY}, idle=idle,
     outside=outside, trainer=lambda config: config.trainer, start=lambda config: "base" if config.start == "zero" else None,
+    held=lambda config: int(bool(config.w_truth) and config.rewarded != "judge"),
 )  # fmt: skip

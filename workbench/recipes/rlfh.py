@@ -216,4 +216,5 @@ METHOD = Method(
     "rlfh", "RLFH", RLFH, reward, checks, stages=stages, parts=PARTS, scales={"tiny": TINY},
     unset=lambda config: {f"f_{name}": value for name, value in label_values(config).items()},
     idle=lambda config: {"ppo", "grpo"} - {config.trainer}, trainer=lambda config: config.trainer,
+    held=lambda config: int(config.annotator in ("self", "recall")),
 )  # fmt: skip

@@ -1,0 +1,130 @@
+"""The memory that one step of a training takes on a CPU, measured from outside: `python -m tests.helpers.memory_run JOB…`.
+
+A job is a JSON object: the model's shape, the trainer and its sizes. For each, one line with the bytes by which the process
+grew at most while the policy was loaded and learnt from. Blocks that are freed go back to the system at once, if malloc is told
+to (`ENVIRONMENT`), so that what is resident is what is held.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import json
+import math
+import re
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tests.helpers.tiny_model import byte_tokenizer
+from workbench.policy import load_tokenizer
+from workbench.train.dpo import DPO, train_dpo
+from workbench.train.grpo import GRPO, train_grpo
+from workbench.train.ppo import PPO, train_ppo
+from workbench.train.rows import Example, Pair, laid_out
+from workbench.train.sft import SFT, train_sft
+from workbench.types import Feedback, Question, Response, Reward
+
+ENVIRONMENT = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536", "OMP_NUM_THREADS": "1"}
+SYLLABLES = "ba da fa ga ka la ma na pa ra sa ta be de fe ge".split()
+WORDS = [f" {a}{b}{c}" for a in SYLLABLES for b in SYLLABLES for c in SYLLABLES]  # 4,096: a random model hardly ever ends
+
+
+def resident(field: str) -> int:
+    """Bytes of this process: VmRSS are those now, VmHWM the most since the last reset."""
+    found = re.search(rf"{field}:\s+(\d+) kB", Path("/proc/self/status").read_text())
+    assert found
+    return int(found[1]) * 1024
+
+
+def grown(work: Callable[[], Any]) -> int:
+    """By how many bytes the process grows at most in this work."""
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)
+    Path("/proc/self/clear_refs").write_text("5")  # forgets the peak
+    before = resident("VmRSS")
+    work()
+    return resident("VmHWM") - before
+
+
+def make_model(folder: Path, kind: str, sizes: dict[str, int]) -> str:
+    """A random checkpoint of that type and shape; `vocab_size` is the tokenizer's."""
+    import torch
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    tokenizer = byte_tokenizer(WORDS)
+    config = AutoConfig.for_model(
+        kind, vocab_size=len(tokenizer), tie_word_embeddings=True, bos_token_id=None, max_position_embeddings=1024,
+        eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id, **sizes,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    AutoModelForCausalLM.from_config(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return str(folder)
+
+
+def grade(responses: Sequence[Response]) -> list[Feedback]:
+    """Longer is better, paid on the last token."""
+
+    def paid(response: Response) -> Reward:
+        value = float(response.sample % 2)
+        count = len(response.token_ids)
+        return Reward(value, tokens=(*([0.0] * (count - 1)), value))
+
+    return [Feedback(response, rewards={"m": paid(response)}) for response in responses]
+
+
+def trained(policy: str, trainer: str, rows: int, tokens: int, lora_r: int, out: Path) -> None:
+    """One step of a trainer on so many rows of so many tokens (of a response; of a supervised row, a few more than that)."""
+    questions = asked(rows)
+    common: dict[str, Any] = {"lora_r": lora_r, "lora_alpha": lora_r, "steps": 1, "learning_rate": 1e-3}
+    said = text_of(policy, tokens)
+    if trainer == "grpo":
+        grpo = GRPO(**common, prompts_per_step=rows // 2, group_size=2, max_new_tokens=tokens)
+        train_grpo(grpo, questions, grade, policy, out, method="m", seed=0)
+    elif trainer == "ppo":
+        ppo = PPO(**common, prompts_per_step=rows, micro_batch=None, max_new_tokens=tokens)
+        train_ppo(ppo, questions, grade, policy, out, method="m", seed=0)
+    elif trainer == "sft":
+        train_sft(SFT(**common, batch=rows), [Example(one, said) for one in questions], policy, out, seed=0)
+    else:
+        pairs = [Pair(one, said, said + WORDS[-1]) for one in questions]
+        train_dpo(DPO(**common, batch=rows), pairs, policy, out, seed=0)
+
+
+def asked(rows: int) -> list[Question]:
+    return [Question(f"q{number}", WORDS[number] * 2, ("yes",)) for number in range(rows)]
+
+
+def text_of(policy: str, tokens: int) -> str:
+    """Words of so many tokens or a little more: how a model's type splits them differs."""
+    tokenizer = load_tokenizer(policy)
+    size = len(tokenizer(WORDS[0] + WORDS[1])["input_ids"]) / 2
+    return "".join(WORDS[: math.ceil(tokens / size)])
+
+
+def lengths(policy: str, tokens: int) -> dict[str, int]:
+    """Tokens of a prompt, and of a supervised row with its end."""
+    tokenizer = load_tokenizer(policy)
+    prompt, said = laid_out(tokenizer, asked(1)[0], text_of(policy, tokens))
+    return {"prompt": len(prompt), "row": len(prompt) + len(said)}
+
+
+def main() -> None:
+    jobs = [json.loads(text) for text in sys.argv[1:]]
+    with tempfile.TemporaryDirectory() as folder:
+        first = {job["trainer"]: {**job, "rows": 2, "tokens": 16} for job in jobs}  # loads each trainer's libraries
+        for number, job in enumerate([*first.values(), *jobs]):
+            place = Path(folder, str(number))
+            policy = make_model(place / "policy", job["kind"], job["sizes"])
+            how = job["trainer"], job["rows"], job["tokens"], job["lora_r"], place / "out"
+            taken = grown(partial(trained, policy, *how))
+            if number >= len(first):
+                print(json.dumps({"bytes": taken, **lengths(policy, job["tokens"])}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,182 @@
+"""`workbench doctor`: what it finds here, what it says of machines that lack something, and that it asks no network."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from workbench.doctor import Check, driver, gpus, imported, packages, pinned, verdict
+
+ROOT = Path(__file__).resolve().parent.parent
+ALONE = "sys.argv = ['workbench', 'doctor', '--json']; from workbench.cli import main; main()"
+
+
+def doctor(before: str = "", **environment: str) -> tuple[int, dict[str, Any], str]:
+    """The command in a process of its own, after some lines of Python: exit code, its object, stderr."""
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys\n{before}\n{ALONE}"],
+        cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.stdout, done.stderr
+    return done.returncode, json.loads(done.stdout), done.stderr
+
+
+def by_name(found: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {check["name"]: check for check in found["checks"]}
+
+
+NO_NETWORK = """
+import socket, atexit
+def refuse(self, address, *more):
+    raise AssertionError(f"asked {address}")
+socket.socket.connect = socket.socket.connect_ex = refuse
+socket.getaddrinfo = refuse
+def tell():
+    heavy = [name for name in ("trl", "peft", "unsloth", "vllm", "gradio", "lancedb") if name in sys.modules]
+    print("imported:", heavy, file=sys.stderr)
+atexit.register(tell)
+"""
+
+
+def test_here_the_cpu_path_works_without_a_network_and_without_heavy_imports() -> None:
+    code, found, said = doctor(NO_NETWORK)
+    assert code == 0 and found["cpu"]["works"] and found["cpu"]["failed"] == []
+    checks = by_name(found)
+    assert checks["the tiny policy"]["status"] == "ok" and checks["port on 127.0.0.1"]["status"] == "ok"
+    assert "imported: []" in said and "have never met one" in said
+    assert all(check["remedy"] for check in found["checks"] if check["status"] != "ok")
+    import torch
+
+    if not torch.cuda.is_available():
+        assert not found["gpu"]["works"] and "GPU" in found["gpu"]["failed"]
+
+
+@pytest.mark.parametrize("broken", ["raise ImportError('libcudart.so.13: cannot open')", "raise RuntimeError('no\\nmore')"])
+def test_a_torch_that_does_not_load_is_a_line_and_not_a_crash(tmp_path: Path, broken: str) -> None:
+    (tmp_path / "torch.py").write_text(broken)
+    code, found, _ = doctor(PYTHONPATH=f"{tmp_path}{os.pathsep}{ROOT}")
+    checks = by_name(found)
+    assert code == 2 and not found["cpu"]["works"] and not found["gpu"]["works"]
+    assert (
+        checks["torch"]["status"] == "failed" and "Error" in checks["torch"]["found"] and "\n" not in checks["torch"]["found"]
+    )
+    assert checks["the tiny policy"]["status"] == "failed"
+
+
+def test_pins_are_those_of_pyproject_and_are_found_without_it(tmp_path: Path) -> None:
+    pins = pinned()
+    assert pins[""]["trl"] == "1.14.0" and "unsloth" in pins["gpu"] and "torch" not in pins["gpu"]
+    listed = re.findall(r"^ *- ([\w.-]+)==(\S+)$", (ROOT / "environment.yml").read_text(), re.M)
+    assert {**pins[""], **pins["gpu"]}.items() <= dict(listed).items()
+
+
+def test_packages_that_are_missing_or_other_are_told_with_the_remedy() -> None:
+    own = importlib.metadata.version("typer")
+    found = packages({"": {"typer": own, "rich": "0.0.1", "no-such-thing": "1.0"}, "gpu": {"no-such-gpu-thing": "2.0"}})
+    assert [check.status for check in found] == ["ok", "warning", "failed", "warning"]
+    assert "`pip install rich==0.0.1`" in found[1].remedy and "`pip install no-such-thing==1.0`" in found[2].remedy
+    assert [check.path for check in found] == ["cpu", "cpu", "cpu", "gpu"]
+    assert packages({"": {}})[0].status == "warning"
+
+
+def machine(**changed: Any) -> Any:
+    """What torch says of a machine with an H100, as far as it is asked."""
+    own = SimpleNamespace(name="NVIDIA H100", total_memory=85 * 10**9, major=9, minor=0)
+    return SimpleNamespace(
+        __version__="2.13.0+cu130", version=SimpleNamespace(cuda=changed.get("cuda", "13.0")), bfloat16="bfloat16",
+        ones=lambda *_, **__: _Matrix(changed.get("product", 16)),
+        cuda=SimpleNamespace(
+            is_available=lambda: changed.get("there", True), device_count=lambda: 1,
+            get_device_properties=lambda number: SimpleNamespace(**{**vars(own), **changed.get("own", {})}),
+        ),
+    )  # fmt: skip
+
+
+class _Matrix:
+    def __init__(self, value: float) -> None:
+        self.value = value
+
+    def __matmul__(self, other: Any) -> _Matrix:
+        return self
+
+    def __eq__(self, other: object) -> Any:
+        return SimpleNamespace(all=lambda: self.value == other)
+
+
+def test_a_gpu_is_told_with_memory_capability_and_driver() -> None:
+    found = gpus(machine(), "580.65.06")
+    assert [check.status for check in found] == ["ok", "ok"]
+    assert found[0].found == "NVIDIA H100, 79.2 GiB, compute capability 9.0, driver 580.65.06"
+    assert all(check.path == "gpu" for check in found)
+
+
+@pytest.mark.parametrize(
+    ("changed", "driver", "statuses", "told"),
+    [
+        ({"cuda": None}, "580.1", ["failed"], "environment.yml"),
+        ({"there": False}, None, ["failed"], "install or update NVIDIA's driver"),
+        ({"there": False}, "470.1", ["failed"], "update the driver for CUDA 13.0"),
+        ({"own": {"major": 7, "minor": 5}}, "580.1", ["ok", "failed"], "compute capability 8.0"),
+        ({"own": {"total_memory": 16 * 2**30}}, "580.1", ["warning", "ok"], "workbench plan"),
+        ({"product": 3}, "580.1", ["ok", "failed"], "another GPU"),
+    ],
+)
+def test_a_gpu_that_will_not_do_is_told_with_the_remedy(
+    changed: dict[str, Any], driver: str | None, statuses: list[str], told: str
+) -> None:
+    found = gpus(machine(**changed), driver)
+    assert [check.status for check in found] == statuses and any(told in check.remedy for check in found)
+
+
+def test_a_driver_that_raises_is_a_line() -> None:
+    def raises() -> bool:
+        raise RuntimeError("CUDA driver initialization failed\nand more")
+
+    one = machine()
+    one.cuda.is_available = raises
+    [found] = gpus(one, "580.1")
+    assert found.status == "failed" and found.found == "RuntimeError: CUDA driver initialization failed"
+
+
+@pytest.mark.parametrize(
+    ("script", "told"), [("echo 580.65.06", "580.65.06"), ("echo NVIDIA-SMI has failed", None), ("echo 580.1; exit 9", None)]
+)
+def test_the_driver_is_what_its_program_says_if_that_is_a_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, told: str | None
+) -> None:
+    program = tmp_path / "nvidia-smi"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    assert driver() == told
+
+
+def test_a_package_that_ends_its_process_is_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    for body, told in (("raise NotImplementedError('no GPU here')", "no GPU here"), ("import os; os._exit(7)", "exit code 7")):
+        (tmp_path / "bad_thing.py").write_text(body)
+        found = imported("bad-thing", "gpu")
+        assert found.status == "failed" and told in found.found and found.path == "gpu"
+    assert imported("json", "cpu").status == "ok"
+
+
+def test_a_verdict_is_that_of_the_worst_line() -> None:
+    ok, warned, failed = (Check(status, status, "") for status in ("ok", "warning", "failed"))
+    assert verdict([ok]) == {"works": True, "status": "ok", "failed": []}
+    assert verdict([ok, warned])["works"] and verdict([ok, warned])["status"] == "warning"
+    assert verdict([failed, warned, ok]) == {"works": False, "status": "failed", "failed": ["failed"]}
+
+
+def test_the_command_shows_both_verdicts(cli: Callable[..., tuple[int, str, str]]) -> None:
+    status, out, _ = cli("doctor")
+    assert status == 0 and "CPU path: works" in out and "GPU path:" in out

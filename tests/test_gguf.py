@@ -1,0 +1,281 @@
+"""A trained policy as a GGUF file: what is written is what llama.cpp answers with, and what cannot be said is refused.
+
+The files themselves are tested where the packages gguf and xllamacpp (llama.cpp for Python) are installed, beside the project.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import unicodedata
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.helpers.tiny_model import byte_tokenizer
+from workbench.bench import SCALES, bench
+from workbench.generate import generate, prompt_ids
+from workbench.policy import load_policy
+from workbench.to_gguf import CUT, check_model, cut_of, export_gguf, interleaved, label_of
+from workbench.types import WorkbenchError
+
+Cli = Callable[..., tuple[int, str, str]]
+MISSING = [name for name in ("gguf", "xllamacpp") if importlib.util.find_spec(name) is None]
+written = pytest.mark.skipif(bool(MISSING), reason=f"needs the packages {', '.join(MISSING)}: `pip install gguf xllamacpp`")
+TEXTS = (
+    "Where was Ada Lovelace born?", " In 1815, I'm told: 12 345 or 1,234.5!", "naïve café, Zürich\n\n  two  spaces\tand tabs",
+    "什么是真的？ 日本語 😀 e\u0301", "DON'T we'LL they've", "<|user|>hello<|end|>", "x" * 40 + "   ",
+)  # fmt: skip
+SENTENCES = (
+    "Ada was born in London in 1815.",
+    "Where was Bo born?",
+    "Bo was born in Rome, I don't know when.",
+    "What is true?",
+)
+
+
+def bpe(cut: str) -> Any:
+    """A byte-level BPE tokenizer that cuts text like Qwen2's or Llama 3's, learnt from a few sentences."""
+    from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    own = Tokenizer(models.BPE(ignore_merges=cut == "llama-bpe"))
+    regex = next(regex for regex, name in CUT.items() if name == cut)
+    level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    own.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Split(Regex(regex), "isolated"), level])
+    own.decoder = decoders.ByteLevel()
+    special = ["<|pad|>", "<|end|>", "<|user|>"]
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(vocab_size=330, special_tokens=special, initial_alphabet=alphabet, show_progress=False)
+    own.train_from_iterator(SENTENCES * 9, trainer)
+    fast = PreTrainedTokenizerFast(tokenizer_object=own, pad_token="<|pad|>", eos_token="<|end|>")
+    fast.chat_template = "{% for message in messages %}<|user|>{{ message['content'] }}{% endfor %}"
+    return fast
+
+
+def adapted(folder: Path, model: Any, tokenizer: Any, base: Path | str, strength: float = 0.2) -> Path:
+    """A run's folder with an adapter that changes what its base says."""
+    import torch
+    from peft import LoraConfig, get_peft_model
+
+    torch.manual_seed(1)
+    config = LoraConfig(r=4, target_modules="all-linear", task_type="CAUSAL_LM", init_lora_weights=False)
+    trained = get_peft_model(model, config)
+    for name, weight in trained.named_parameters():
+        if "lora_B" in name:
+            weight.data *= strength
+    trained.peft_config["default"].base_model_name_or_path = str(base)
+    trained.save_pretrained(folder / "policy")
+    tokenizer.save_pretrained(folder / "policy")
+    return folder
+
+
+def random_run(folder: Path, kind: str, **more: Any) -> Path:
+    """A run on a random base with groups of heads, whose vocabulary is padded beyond its tokenizer's."""
+    import torch
+    from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+
+    tokenizer = bpe("qwen2" if kind == "qwen2" else "llama-bpe")
+    config = AutoConfig.for_model(
+        kind, vocab_size=352, hidden_size=96, intermediate_size=160, num_hidden_layers=3, num_attention_heads=6,
+        num_key_value_heads=2, max_position_embeddings=512, bos_token_id=None, eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id, **more,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    model = AutoModelForCausalLM.from_config(config)
+    for name, weight in model.named_parameters():  # random weights of a trained size, so that tokens differ, and biases
+        weight.data = torch.randn_like(weight) * (0.3 if "bias" in name or weight.ndim > 1 else 0.1) + (weight.ndim == 1) * 1.0
+    model.save_pretrained(folder / "base")
+    tokenizer.save_pretrained(folder / "base")
+    return adapted(folder / "run", model, AutoTokenizer.from_pretrained(folder / "base"), folder / "base")
+
+
+class Reader:
+    """llama.cpp's server on a file, with a cache of keys and values in float32."""
+
+    def __init__(self, file: Path) -> None:
+        import xllamacpp
+
+        how = xllamacpp.CommonParams()
+        how.model.path, how.n_ctx, how.n_parallel, how.n_gpu_layers, how.warmup = str(file), 512, 1, 0, False
+        how.cpuparams.n_threads = 1
+        how.cache_type_k = how.cache_type_v = xllamacpp.ggml_type.GGML_TYPE_F32
+        how.flash_attn_type = xllamacpp.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_DISABLED  # which rounds to 16 bits
+        self.server = xllamacpp.Server(how)
+
+    def says(self, ids: list[int], tokens: int) -> str:
+        found = self.server.handle_completions({"prompt": ids, "max_tokens": tokens, "temperature": 0, "top_k": 1})
+        return str(found["choices"][0]["text"])
+
+    def encodes(self, text: str) -> list[int]:
+        body = json.dumps({"content": text, "add_special": True, "parse_special": True}).encode()
+        request = urllib.request.Request(
+            f"{self.server.listening_address}/tokenize", body, {"Content-Type": "application/json"}
+        )
+        with urllib.request.urlopen(request, timeout=20) as reply:
+            return list(json.load(reply)["tokens"])
+
+
+def tiny_run(folder: Path) -> Path:
+    from workbench.policy import load_checkpoint
+
+    base = SCALES["tiny"].policy
+    return adapted(folder / "run", *load_checkpoint(base, device="cpu"), base, strength=1.0)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[Path]:
+    yield tiny_run(tmp_path)
+
+
+@written
+def test_the_tiny_policys_greedy_texts_are_those_of_transformers(run: Path, tmp_path: Path) -> None:
+    done = export_gguf(str(run), tmp_path / "new" / "policy.gguf", dtype="float32")
+    assert done["bytes"] == (tmp_path / "new" / "policy.gguf").stat().st_size >= 4 * done["parameters"]
+    policy, questions = load_policy(run, device="cpu"), bench("tiny").questions("validation")[:64]
+    reader = Reader(tmp_path / "new" / "policy.gguf")
+    wanted = [answer.text for answer in generate(policy, questions, max_new_tokens=16, greedy=True)]
+    found = [reader.says(ids, 16) for ids in prompt_ids(policy.tokenizer, questions)]
+    assert found == wanted and len(set(wanted)) > 20
+    base = load_policy(SCALES["tiny"].policy, device="cpu")
+    assert wanted != [answer.text for answer in generate(base, questions, max_new_tokens=16, greedy=True)]  # the adapter is in
+    assert (done["words"], done["differs"]) == ("llama-bpe", "numbers and some signs")
+    assert reader.encodes("<|user|> Where was Dramem born") == policy.tokenizer("<|user|> Where was Dramem born")["input_ids"]
+
+
+@written
+@pytest.mark.parametrize(
+    ("kind", "more"),
+    [
+        ("qwen2", {"tie_word_embeddings": False}), ("llama", {"tie_word_embeddings": True}),
+        ("llama", {"rope_parameters": {"rope_type": "llama3", "rope_theta": 1000.0, "factor": 8.0, "low_freq_factor": 1.0,
+                                       "high_freq_factor": 4.0, "original_max_position_embeddings": 32}}),
+    ],
+    ids=["qwen2", "llama", "llama3's positions"],
+)  # fmt: skip
+def test_texts_and_token_ids_of_random_models_are_those_of_transformers(
+    tmp_path: Path, kind: str, more: dict[str, Any]
+) -> None:
+    run = random_run(tmp_path, kind, **more)
+    done = export_gguf(str(run), tmp_path / "policy.gguf")
+    words, differs = ("qwen2", "text that is not in NFC") if kind == "qwen2" else ("llama-bpe", "")
+    assert (done["words"], done["differs"], done["dtype"]) == (words, differs, "float32")
+    policy, reader = load_policy(run, device="cpu"), Reader(tmp_path / "policy.gguf")
+    for text in (unicodedata.normalize("NFC", text) if differs else text for text in TEXTS):
+        assert reader.encodes(text) == policy.tokenizer(text)["input_ids"], text
+    prompts = [policy.tokenizer(text)["input_ids"] for text in (*TEXTS, *SENTENCES, " ".join(SENTENCES))]
+    answers = policy.complete(prompts, policy.stop_ids, how(12))
+    wanted = [policy.tokenizer.decode(ids, skip_special_tokens=True) for ids, _ in answers]
+    found = [reader.says(ids, 12) for ids in prompts]
+    assert [readable(text) for text in found] == [readable(text) for text in wanted] and len(set(wanted)) > 5
+
+
+def how(tokens: int) -> Any:
+    from workbench.generate import Sampling
+
+    return Sampling(tokens, greedy=True)
+
+
+def readable(text: str) -> str:
+    """Without what stands for bytes that make no character, which everybody writes in another way."""
+    return "".join(character for character in text if character.isascii() and character.isprintable())
+
+
+@written
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_a_file_of_fewer_bits_is_half_as_large_and_read(run: Path, tmp_path: Path, dtype: Any) -> None:
+    whole = export_gguf(str(run), tmp_path / "whole.gguf", dtype="float32")
+    half = export_gguf(str(run), tmp_path / "half.gguf", dtype=dtype)
+    assert half["dtype"] == dtype and half["bytes"] < 0.55 * whole["bytes"]
+    policy = load_policy(run, device="cpu")
+    ids = prompt_ids(policy.tokenizer, bench("tiny").questions("validation")[:1])[0]
+    assert Reader(tmp_path / "half.gguf").says(ids, 8).strip()
+
+
+@written
+def test_a_file_is_written_whole_or_not_at_all(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli) -> None:
+    import gguf
+
+    def stops(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    folder = tmp_path / "out"
+    with monkeypatch.context() as broken:
+        broken.setattr(gguf.GGUFWriter, "write_tensors_to_file", stops)
+        with pytest.raises(KeyboardInterrupt):
+            export_gguf(str(run), folder / "a.gguf")
+    assert list(folder.iterdir()) == []
+    status, out, said = cli("export", run, "--gguf", folder / "a.gguf", "--json")
+    found = json.loads(out)
+    assert status == 0 and found["bytes"] == (folder / "a.gguf").stat().st_size and "send such prompts as token ids" in said
+    assert [path.name for path in folder.iterdir()] == ["a.gguf"]
+    before = (folder / "a.gguf").read_bytes()
+    status, _, said = cli("export", run, "--gguf", folder / "a.gguf")
+    assert status == 2 and "is there already" in said and (folder / "a.gguf").read_bytes() == before
+    status, _, said = cli("export", tmp_path / "nowhere", "--gguf", folder / "b.gguf")
+    assert status == 2 and "holds no adapter" in said and not (folder / "b.gguf").exists()
+    told = gguf.GGUFReader(folder / "a.gguf").fields
+    assert {"tokenizer.chat_template", "tokenizer.ggml.tokens", "llama.block_count"} <= told.keys()
+
+
+def test_without_the_package_the_remedy_is_told_and_nothing_is_written(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name, *_: None)
+    status, out, said = cli("export", "runs/none", "--gguf", tmp_path / "a.gguf")
+    assert (status, out) == (2, "") and "pip install gguf==0.19.0" in said and not (tmp_path / "a.gguf").exists()
+
+
+@pytest.mark.parametrize("options", [[], ["--merged", "a", "--gguf", "b"]])
+def test_one_of_the_forms_has_to_be_named(cli: Cli, options: list[str]) -> None:
+    status, out, said = cli("export", "runs/none", *options)
+    assert (status, out) == (2, "") and "--merged DIR" in said and "--gguf FILE" in said
+
+
+def test_how_text_is_cut_is_known_by_the_tokenizers_own_words() -> None:
+    from transformers import Qwen2Tokenizer
+
+    def told(tokenizer: Any) -> dict[str, Any]:
+        return dict(json.loads(tokenizer.backend_tokenizer.to_str()))
+
+    assert cut_of(told(Qwen2Tokenizer(vocab={"a": 0, "b": 1}, merges=[]))) == ("qwen2", "text that is not in NFC")
+    assert cut_of(told(bpe("llama-bpe"))) == ("llama-bpe", "") and cut_of(told(bpe("qwen2"))) == ("qwen2", "")
+    level = {"type": "ByteLevel", "add_prefix_space": False, "use_regex": True}
+    gpt2 = {"model": {"type": "BPE", "ignore_merges": False}, "pre_tokenizer": level, "normalizer": None}
+    assert cut_of(gpt2) == ("gpt-2", "")
+    assert cut_of({**gpt2, "model": {"type": "BPE", "ignore_merges": True}}) == ("llama-bpe", "numbers and some signs")
+    for strange in (
+        told(byte_tokenizer()), {**gpt2, "model": {"type": "Unigram"}}, {**gpt2, "pre_tokenizer": None},
+        {**gpt2, "normalizer": {"type": "Lowercase"}}, {**gpt2, "pre_tokenizer": {**level, "add_prefix_space": True}},
+    ):  # fmt: skip
+        with pytest.raises(WorkbenchError, match="own converter"):
+            cut_of(strange)
+
+
+def test_names_and_the_order_of_a_heads_rows_by_hand() -> None:
+    import torch
+
+    assert label_of("model.layers.12.self_attn.q_proj.bias") == "blk.12.attn_q.bias"
+    assert label_of("model.embed_tokens.weight") == "token_embd.weight" and label_of("lm_head.weight") == "output.weight"
+    with pytest.raises(WorkbenchError, match="has no place for"):
+        label_of("model.layers.0.mlp.experts.0.up_proj.weight")
+    rows = torch.tensor([[0.0], [1.0], [2.0], [3.0], [10.0], [11.0], [12.0], [13.0]])  # two heads of four
+    assert interleaved(rows, 2).flatten().tolist() == [0, 2, 1, 3, 10, 12, 11, 13]
+
+
+@pytest.mark.parametrize(
+    ("kind", "more", "told"),
+    [
+        ("qwen3", {}, "type qwen3"), ("mixtral", {}, "type mixtral"), ("llama", {"attention_bias": True}, "biases"),
+        ("qwen2", {"use_sliding_window": True}, "windows"), ("llama", {"hidden_act": "gelu"}, "activation gelu"),
+        ("llama", {"rope_parameters": {"rope_type": "linear", "rope_theta": 1e4, "factor": 2.0}}, "'linear'"),
+    ],
+)  # fmt: skip
+def test_models_that_a_file_cannot_say_are_refused(kind: str, more: dict[str, Any], told: str) -> None:
+    from transformers import AutoConfig
+
+    with pytest.raises(WorkbenchError, match=told):
+        check_model(AutoConfig.for_model(kind, **more))

@@ -1,0 +1,84 @@
+"""`workbench plan`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import typer
+
+from workbench.cli.frame import ABSENT, Json, app, complain, print_table, show, stdout_kept_clean, text
+from workbench.plan import GPUS, plan
+from workbench.plan.answer import told
+from workbench.recipes import TRAINED
+
+
+@app.command("plan", epilog="Example: workbench plan truthrl --policy Qwen/Qwen3-8B --gpu h100-80 --set truthrl.micro_batch=2")
+def plan_command(
+    method: Annotated[str, typer.Argument(metavar="METHOD", help=f"One of {', '.join(TRAINED)}.")],
+    bench: Annotated[str, typer.Option(help="The bench whose scale it is: tiny, small or paper.")] = "paper",
+    policy: Annotated[
+        str | None, typer.Option(help="A model's folder or public name; by default what the bench's trainings start from.")
+    ] = None,
+    gpu: Annotated[
+        str | None, typer.Option(help=f"One of {', '.join(GPUS)}, or cpu for this machine; without it, which would do.")
+    ] = None,
+    overrides: Annotated[
+        list[str] | None, typer.Option("--set", metavar="METHOD.FIELD=VALUE", help="Change a setting; repeatable.")
+    ] = None,
+    prompt_tokens: Annotated[
+        int | None, typer.Option(min=1, help="Tokens that a prompt is taken to have: 128 on the tiny bench, else 512.")
+    ] = None,
+    judge_here: Annotated[
+        str | None, typer.Option(metavar="MODEL", help="A judge that is served on the same GPU: its folder or public name.")
+    ] = None,
+    as_json: Json = False,
+) -> int:
+    """Compute what a training needs before it is begun: memory, tokens, hours, and what to set where it does not fit."""
+    with stdout_kept_clean():
+        found = plan(
+            method, bench, policy=policy, gpu=gpu, overrides=overrides or [], prompt_tokens=prompt_tokens, judge=judge_here
+        )
+    show(found, as_json, _print)
+    complain(found["note"])
+    if found["assumed"]:
+        complain(found["assumed"])
+    for remedy in found["remedies"]:
+        complain(f"does not fit: {remedy}")
+    return 2 if found["remedies"] else 0
+
+
+def _print(found: Mapping[str, Any]) -> None:
+    phases = found["phases"]
+    items = list(dict.fromkeys(item for phase in phases for item in phase["bytes"]))
+    used = [item for item in items if any(phase["bytes"].get(item) for phase in phases)]
+    rows = [(item.replace("_", " "), *(_size(phase["bytes"].get(item)) for phase in phases)) for item in used]
+    rows += [("together", *(told(phase["total"]) for phase in phases))]
+    if any("checkpointed_activations" in phase for phase in phases):
+        kept = "activations, if only layers' inputs were kept (no setting does that yet)"
+        rows += [(kept, *(_size(phase.get("checkpointed_activations")) for phase in phases))]
+    sizes = f"{found['parameters']:,} parameters, {found['lora_parameters']:,} of the adapter"
+    print_table(
+        f"{found['method']} on {found['policy']}: {sizes}\nprompts are taken to have {found['prompt_tokens']} tokens",
+        ("", *(f"{phase['phase']}\n{phase['rows']:,} rows of {phase['tokens']:,} tokens" for phase in phases)), rows,
+    )  # fmt: skip
+    print_table("", ("", ""), [(name, text(found[key])) for name, key in _SCALARS.items() if found[key] not in (None, [], {})])
+    print(_verdict(found))
+
+
+_SCALARS = {
+    "steps": "steps", "rows a step": "rows_per_step", "tokens a step": "tokens_per_step", "hours, assumed": "hours",
+    "hours by part": "hours_by_part", "parts whose steps the data decide": "untimed",
+    "largest micro-batch": "largest_micro_batch", "would fit on": "fits_on",
+}  # fmt: skip
+
+
+def _verdict(found: Mapping[str, Any]) -> str:
+    peak = told(found["peak_bytes"])
+    if found["gpu"] is None:
+        return f"needs {peak}" if found["fits_on"] else f"needs {peak}: does not fit on any GPU known here"
+    return f"needs {peak}: {'fits' if found['fits'] else 'does not fit'} on {found['gpu']['name']}"
+
+
+def _size(size: int | None) -> str:
+    return told(size) if size else ABSENT
