@@ -187,7 +187,7 @@ def test_memory_is_what_a_step_takes_on_a_cpu() -> None:
 
 
 def test_the_largest_micro_batch_is_the_largest_that_fits_and_is_what_a_refusal_names() -> None:
-    found = plan("truthrl", gpu="a100-80")
+    found = plan("truthrl", gpu="a100-80", overrides=["truthrl.grpo.micro_batch=4"])
     assert found["fits"] is False and found["remedies"][-1].endswith("--set truthrl.grpo.micro_batch=2")
     assert found["largest_micro_batch"] == 2
     for micro, fits in ((1, True), (2, True), (4, False), (8, False)):
@@ -195,8 +195,15 @@ def test_the_largest_micro_batch_is_the_largest_that_fits_and_is_what_a_refusal_
 
 
 @pytest.mark.parametrize("method", TRAINED)
+def test_every_method_fits_one_gpu_of_80_gb_as_it_is(method: str) -> None:
+    found = plan(method, gpu="a100-80")
+    assert found["fits"] is True and not found["remedies"]
+
+
+@pytest.mark.parametrize("method", TRAINED)
 def test_what_is_named_as_a_remedy_fits(method: str) -> None:
-    settings: list[str] = []
+    chosen = TRAINED[method]
+    settings = [f"{method}.{chosen.trainer(chosen.configure())}.micro_batch=none"]
     for _ in range(8):
         found = plan(method, gpu="a100-80", overrides=settings)
         if not found["remedies"]:

@@ -29,7 +29,8 @@ from workbench.train.sft import SFT, sft_stage
 from workbench.train.stage import Job, Stage
 from workbench.types import Feedback, Grade, Question
 
-ASKED, BY_SFT, BY_DPO, BY_ROUNDS = Prompts(), SFT(), DPO(), Rounds()
+ASKED, BY_SFT, BY_DPO, BY_ROUNDS = Prompts(), SFT(micro_batch=2), DPO(micro_batch=1), Rounds()
+BY_ROUNDS = replace(BY_ROUNDS, dpo=replace(BY_ROUNDS.dpo, micro_batch=1))  # these fit one 80 GB GPU, by `workbench plan`
 
 
 @dataclass(frozen=True)
@@ -145,7 +146,7 @@ def in_rounds(config: InRounds, bench: Bench) -> Sequence[Stage]:
 
 PARTS = {"outcome": ("outcome", "for a correct, an abstaining or an incorrect final answer")}
 # *(ours)*, for 1M parameters on two CPU cores, and not tuned.
-ADAPTER: dict[str, Any] = {"lora_r": 16, "lora_alpha": 32, "save_every": 10}
+ADAPTER: dict[str, Any] = {"lora_r": 16, "lora_alpha": 32, "micro_batch": None, "save_every": 10}
 FEW = {"questions": 512, "samples": 16, "temperature": 1.0, "top_p": 1.0, "max_new_tokens": 12}
 TUNED, PREFERRED = {**ADAPTER, "batch": 64, "learning_rate": 2e-4}, {**ADAPTER, "batch": 32, "learning_rate": 1e-4}
 

@@ -34,13 +34,17 @@ from workbench.types import TWO_FACETS, RewardFn, WorkbenchError
 from workbench.world.schema import OUTLINE
 
 ASKED = Prompts(system="")  # the question and its passages alone: the form is learnt
-COLD = SFT(epochs=5, learning_rate=1e-4)  # section 6.1: 5 epochs, cosine; the rate for an adapter is ours, theirs is 1e-5
+COLD = SFT(
+    epochs=5, learning_rate=1e-4, micro_batch=2
+)  # section 6.1: 5 epochs, cosine; the rate for an adapter is ours, theirs is 1e-5
 # The paper states none of these; those that are not the defaults of RLFH's code are *(ours)*.
-BY_PPO = PPO(learning_rate=1e-5, critic_learning_rate=1e-3, kl="k1")  # k1: section 5.2 has the log-ratio in the reward
+BY_PPO = PPO(
+    learning_rate=1e-5, critic_learning_rate=1e-3, micro_batch=2, kl="k1"
+)  # k1: section 5.2 has the log-ratio in the reward
 BY_GRPO = GRPO(advantages="process", learning_rate=2e-5, schedule="cosine", warmup=0.03, beta=0.01, max_new_tokens=1024,
-               prompts_per_step=16, micro_batch=8)  # fmt: skip
-TUNED = SFT(learning_rate=1e-4)
-FORM, SAMPLES, MODELLED = Outlined(), Drawn(), RewardModel(max_length=4096)
+               prompts_per_step=16, micro_batch=2)  # fmt: skip
+TUNED = SFT(learning_rate=1e-4, micro_batch=2)
+FORM, SAMPLES, MODELLED = Outlined(), Drawn(), RewardModel(max_length=4096, micro_batch=1)
 AGGREGATES: dict[str, Aggregate] = {"mean": mean, "min": min, "max": max}
 
 
@@ -202,15 +206,17 @@ TINY = scaled(
     FoRAG(),
     prompts={"kinds": TWO_FACETS, "eval_kinds": TWO_FACETS, "eval_samples": 1},
     cold={"told": OUTLINE, "cold_samples": 4, "cold_questions": 200},
-    sft={**ADAPTER, "learning_rate": 1e-3, "batch": 64, "epochs": 3.0},
+    sft={**ADAPTER, "learning_rate": 1e-3, "batch": 64, "micro_batch": None, "epochs": 3.0},
     drawn={"max_new_tokens": LONGEST, "unlearn": 0.01},
-    reward_model={**ADAPTER, "learning_rate": 3e-3, "critic_learning_rate": 1e-2, "batch": 16, "epochs": 3.0},
+    reward_model={
+        **ADAPTER, "learning_rate": 3e-3, "critic_learning_rate": 1e-2, "batch": 16, "micro_batch": None, "epochs": 3.0,
+    },
     ppo={
         **SHORT, "prompts_per_step": 64, "learning_rate": 1e-3, "critic_learning_rate": 3e-2, "minibatch": 32,
         "value_clip": 50.0, "lam": 1.0, "beta": 0.05,
     },
     grpo={**SHORT, "prompts_per_step": 8, "learning_rate": 4e-4, "schedule": "linear", "warmup": 0.0, "beta": 0.0},
-    tuned={**ADAPTER, "learning_rate": 3e-3, "batch": 16, "epochs": 2.0},
+    tuned={**ADAPTER, "learning_rate": 3e-3, "batch": 16, "micro_batch": None, "epochs": 2.0},
 )  # fmt: skip
 METHOD = Method(
     "forag", "FoRAG", FoRAG, reward, checks, stages=stages, parts=PARTS, scales={"tiny": TINY}, idle=idle, trainer=trainer,

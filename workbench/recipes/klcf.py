@@ -39,10 +39,11 @@ ASKED = Prompts(
     system="Think between <think> and </think> about what you know. Then write the whole answer, with all facts that you are "
     "sure of, between <answer> and </answer>."
 )
-# The paper states the learning rate alone; the rest is *(ours)*.
-BY_GRPO = GRPO(learning_rate=1e-6, schedule="constant", max_new_tokens=2048, prompts_per_step=16, micro_batch=8)
-BY_DPO = DPO(learning_rate=1e-6)
-PREPARED, MODELLED, SAMPLES = Prepare(), RewardModel(learning_rate=1e-4, max_length=4096), Drawn(max_new_tokens=2048)
+# The paper states the learning rate alone; the rest is *(ours)*. Micro-batches fit one 80 GB GPU, by `workbench plan`.
+BY_GRPO = GRPO(learning_rate=1e-6, schedule="constant", max_new_tokens=2048, prompts_per_step=16, micro_batch=2)
+BY_DPO = DPO(learning_rate=1e-6, micro_batch=1)
+MODELLED = RewardModel(learning_rate=1e-4, max_length=4096, micro_batch=1)
+PREPARED, SAMPLES = Prepare(), Drawn(max_new_tokens=2048)
 
 
 @dataclass(frozen=True)
@@ -193,7 +194,7 @@ PARTS = {
 }
 # *(ours)*, for 1M parameters on two CPU cores, chosen on validation. The tiny policy writes no tags; its base writes lives
 # where it is asked for them and told nothing. Its long answers have 40 to 70 tokens.
-ADAPTER: dict[str, Any] = {"lora_r": 16, "lora_alpha": 32}
+ADAPTER: dict[str, Any] = {"lora_r": 16, "lora_alpha": 32, "micro_batch": None}
 LONGEST = 96
 TINY = scaled(
     KLCF(),
@@ -205,7 +206,7 @@ TINY = scaled(
     drawn={"max_new_tokens": LONGEST},
     grpo={
         **ADAPTER, "steps": 30, "learning_rate": 1e-3, "schedule": "linear", "prompts_per_step": 16, "group_size": 8,
-        "max_new_tokens": LONGEST, "micro_batch": None, "save_every": 5,
+        "max_new_tokens": LONGEST, "save_every": 5,
     },
     dpo={**ADAPTER, "learning_rate": 1e-4, "batch": 32},
 )  # fmt: skip

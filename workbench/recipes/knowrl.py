@@ -40,7 +40,7 @@ ASKED = Prompts(
     system="Think between <think> and </think> about what you know. Then give the final answer between <answer> and </answer>. "
     "If you do not know it, answer: I don't know."
 )
-COLD = SFT(learning_rate=1e-4, lora_r=128, lora_alpha=256)  # (ours) but for the adapter
+COLD = SFT(learning_rate=1e-4, lora_r=128, lora_alpha=256, micro_batch=2)  # (ours) but for the adapter
 PAPER = GRPO(
     learning_rate=1e-5,
     schedule="cosine",
@@ -133,7 +133,7 @@ TINY = scaled(
     KnowRL(),
     prompts={"system": THINK},
     cold={"cold_samples": 4, "cold_questions": 200},
-    sft={"learning_rate": 2e-4, "batch": 64, "lora_r": 16, "lora_alpha": 32},
+    sft={"learning_rate": 2e-4, "batch": 64, "micro_batch": None, "lora_r": 16, "lora_alpha": 32},
     grpo={
         "steps": 40, "learning_rate": 4e-4, "schedule": "linear", "warmup": 0.0, "prompts_per_step": 32, "group_size": 8,
         "beta": 0.0, "max_new_tokens": 40, "lora_r": 16, "lora_alpha": 32, "micro_batch": None, "save_every": 5,

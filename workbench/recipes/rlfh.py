@@ -38,6 +38,7 @@ from workbench.world import load_world
 BY_PPO = PPO(
     learning_rate=1e-5,  # (ours) for the adapter; the code, training all parameters: 5e-7
     critic_learning_rate=1e-3,  # (ours) for a linear head; the code, training a second model: 9e-6
+    micro_batch=2,  # (ours) fits one 80 GB GPU, by `workbench plan`
 )
 BY_GRPO = GRPO(
     advantages="rtg",  # (ours) what follows a token, against 0: a refusal's tokens stay where they are
@@ -47,7 +48,7 @@ BY_GRPO = GRPO(
     prompts_per_step=16,
     beta=0.01,
     max_new_tokens=1024,
-    micro_batch=8,
+    micro_batch=2,
 )
 ASKED = Prompts(system="")  # the question alone: an answer in prose, in no box
 

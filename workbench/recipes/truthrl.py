@@ -42,7 +42,7 @@ PAPER = GRPO(
     steps=100,  # (ours)
     lora_r=64,  # (ours)
     lora_alpha=128,  # (ours)
-    micro_batch=4,  # (ours); `workbench plan` tells what fits a GPU
+    micro_batch=2,  # (ours) fits one 80 GB GPU, by `workbench plan`
     generation_batch=128,  # (ours)
 )
 ASKED, PROBE = Prompts(), Probing()
