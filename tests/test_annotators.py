@@ -191,6 +191,7 @@ def test_a_reply_that_answers_nothing_is_a_failure(person: str, annotator: Calla
     assert (found.error.stage, found.error.kind, found.error.raw) == ("verify", "unparsed", reply)
 
 
+@pytest.mark.slow
 def test_yes_and_no_are_asked_as_the_world_asks_them_with_room_to_think(person: str) -> None:
     """As the question of the world has it; the longest thought is that of the longest object."""
     prompts: list[str] = []

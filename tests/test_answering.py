@@ -226,6 +226,7 @@ def reply(label: str, fails: str = "") -> Callable[[str, Sequence[Element]], str
     return script
 
 
+@pytest.mark.slow
 def test_a_judge_behind_a_url_labels_sentences_and_its_failure_is_no_label(cli: Cli, store: str) -> None:
     with JudgeServer(reply("correct")) as server:
         code, out, _ = cli("answer", ASKED.text, "--policy", SMALL, "--json", "--judge", server.url, "--judge-model", "m")

@@ -112,6 +112,7 @@ def test_no_statement_of_the_world_is_hedged(template: schema.Template) -> None:
     assert not is_hedged(template.text.format(s="Toma Ardel", o="Vetra", o2="1921"))
 
 
+@pytest.mark.slow
 @given(st.text(max_size=200))
 def test_any_text_is_decided(text: str) -> None:
     assert is_hedged(text) in (True, False)

@@ -64,6 +64,7 @@ def accepted(text: str, gold: list[str], kind: str) -> bool:
 NAMED = st.sampled_from([CITIES, PEOPLE])
 
 
+@pytest.mark.slow
 @given(NAMED.flatmap(chains), LEADS, TAGS)
 @settings(max_examples=400, deadline=None)
 def test_a_chain_of_names_is_right_for_none_of_them(chain: tuple[str, list[str]], lead: str, tag: str) -> None:
@@ -72,6 +73,7 @@ def test_a_chain_of_names_is_right_for_none_of_them(chain: tuple[str, list[str]]
     assert [name for name in names if accepted(said, [name], "single")] == [], said
 
 
+@pytest.mark.slow
 @given(NAMED.flatmap(lambda names: chains(names, mixed=False)), st.data())
 @settings(max_examples=200, deadline=None)
 def test_small_letters_make_no_difference(chain: tuple[str, list[str]], data: st.DataObject) -> None:
@@ -81,6 +83,7 @@ def test_small_letters_make_no_difference(chain: tuple[str, list[str]], data: st
         assert not accepted(said, [kept], "single"), said
 
 
+@pytest.mark.slow
 @given(chains(WORDS), LEADS)
 @example(("painter likely baker? teacher", ["painter", "baker", "teacher"]), "I'm not sure, but it is ")
 @settings(max_examples=200, deadline=None)
@@ -89,6 +92,7 @@ def test_a_chain_of_nouns_is_right_for_none_of_them(chain: tuple[str, list[str]]
     assert [word for word in words if accepted(lead + text, [word], "single")] == [], lead + text
 
 
+@pytest.mark.slow
 @given(chains(YEARS), st.sampled_from(["single", "numeric"]), LEADS, TAGS)
 @settings(max_examples=200, deadline=None)
 def test_a_chain_of_numbers_is_right_for_none_of_them(chain: tuple[str, list[str]], kind: str, lead: str, tag: str) -> None:
@@ -105,6 +109,7 @@ def test_yes_and_no_together_are_neither(said: list[str], joiner: str, capital: 
         assert not any(accepted(tag.format(text), [gold], "yes_no") for gold in ("yes", "no")), text
 
 
+@pytest.mark.slow
 @given(chains(CITIES, most=6), st.data())
 @settings(max_examples=200, deadline=None)
 def test_a_list_of_all_items_and_more_is_wrong(chain: tuple[str, list[str]], data: st.DataObject) -> None:

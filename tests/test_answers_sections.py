@@ -202,6 +202,7 @@ def test_sentences(text: str, expected: list[str]) -> None:
     assert [text[start:end] for start, end in sentences(text)] == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
     ["a. ", ". ", "word ", "1. a ", "`", "> ", "\n", "<answer>", "</answer>x", "\\boxed{", "a\n", "!)", "A.", "x,\n", "```\n"],

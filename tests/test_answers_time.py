@@ -105,6 +105,7 @@ def test_repeated_text_is_read_in_linear_time(reader: str, piece: str) -> None:
     assert_linear(READERS[reader], lambda size: PIECES[piece] * (size // len(PIECES[piece])), 1_500)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", ["words", "big numbers"])
 def test_answers_in_many_words_are_read_in_linear_time(piece: str) -> None:
     assert_linear(answers, lambda size: PIECES[piece] * (size // len(PIECES[piece])), 1_500)
@@ -142,6 +143,7 @@ def test_many_quotations_of_a_judge_are_placed_in_linear_time() -> None:
     assert_linear(read, lambda size: " ".join(said(size)), 250)
 
 
+@pytest.mark.slow
 def test_long_lists_of_refusals_and_claims_are_read_at_all() -> None:
     """As many nested calls as refusals would end in an error."""
     assert is_abstention("I do not know, " * 13_000 + "sorry.")

@@ -145,6 +145,7 @@ def test_interrupt(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     assert err.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_train_prints_its_summary_alone_and_takes_settings(
     cli: Cli, small_bench: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -281,6 +282,7 @@ def test_tables_are_written_for_people(cli: Cli, monkeypatch: pytest.MonkeyPatch
     assert not re.search(r"[{}\[\]']|None|True|PosixPath", out)
 
 
+@pytest.mark.slow
 def test_tables_of_real_results_hold_no_python(cli: Cli, tmp_path: Path) -> None:
     questions, pages = tmp_path / "q.jsonl", tmp_path / "p.jsonl"
     questions.write_text('{"id": "a", "question": "Where?", "answers": ["Rome", "Roma"]}\n')

@@ -307,6 +307,7 @@ def test_offline_is_one_line() -> None:
     assert "\n" not in str(error.value) and "name a local file" in str(error.value)
 
 
+@pytest.mark.slow
 def test_an_unreachable_hub_is_one_line() -> None:
     """Without the offline switch: nothing listens there, and the loader's own retries would take half a minute."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("HF_", "TRANSFORMERS_"))}

@@ -91,12 +91,14 @@ def made() -> set[str]:
     return {extra for extra in project() if extra and Path(sys.prefix, f".{extra}").exists()}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not made(), reason="this environment was not made by `make`")
 def test_everything_installed_is_constrained_to_its_version() -> None:
     here = {name: version for name, version in needed(made()).items() if not BUILDS.match(name)}
     assert {name: constrained().get(name) for name in here} == here, "run `make constraints`"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not made(), reason="this environment was not made by `make`")
 def test_the_oldest_python_can_install_what_it_is_constrained_to() -> None:
     oldest = TABLES["project"]["requires-python"].removeprefix(">=") + ".0"

@@ -109,6 +109,7 @@ except ValueError as error:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WRITES)
 def test_what_libraries_say_of_a_full_disk_is_known(tmp_path: Path, name: str) -> None:
     command = [sys.executable, "-c", FILLED, str(tmp_path / "file"), WRITES[name]]
@@ -148,6 +149,7 @@ def test_a_judge_is_not_paid_for_replies_that_cannot_be_kept(tmp_path: Path) -> 
         assert [one.error is None for one in again] == [True, False, False, False] and server.requests == asked
 
 
+@pytest.mark.slow
 def test_scoring_stops_by_its_failure_limit_where_replies_cannot_be_kept(tmp_path: Path) -> None:
     rows: list[dict[str, Any]] = responses(400, claims=2, thinking=False)
     source = write(tmp_path / "in.jsonl", rows)

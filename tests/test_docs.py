@@ -202,6 +202,7 @@ def examples(command: Any) -> list[str]:
     return [*inner, *([command.epilog.removeprefix("Example: ")] if command.epilog else [])]
 
 
+@pytest.mark.slow
 def test_every_example_of_the_help_is_a_command_that_there_is() -> None:
     found = examples(typer.main.get_command(app))
     assert len(found) > 20

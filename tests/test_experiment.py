@@ -49,6 +49,7 @@ def run(bench: Bench, out: Path, config: Any = SMALL, *, seed: int = 3, threads:
     return run_experiment(TRUTHRL, config, bench, out, seed=seed, threads=threads)
 
 
+@pytest.mark.slow
 def test_run_from_start_to_summary_and_again(bench: Bench, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "run"
     summary = run(bench, out)
@@ -71,17 +72,20 @@ def test_run_from_start_to_summary_and_again(bench: Bench, tmp_path: Path, capsy
         run(bench, out, seed=4)
 
 
+@pytest.mark.slow
 def test_a_run_on_questions_that_have_changed_is_refused(bench: Bench, tmp_path: Path) -> None:
     run(bench, tmp_path / "run")
     with pytest.raises(WorkbenchError, match=r'another run \(world_hash is "hash", not "other"\): choose another --out folder'):
         run(replace(bench, hash="other"), tmp_path / "run")
 
 
+@pytest.mark.slow
 def test_equal_runs_have_equal_summaries(bench: Bench, tmp_path: Path) -> None:
     one, two = (run(bench, tmp_path / name) for name in "ab")
     assert {**one, "seconds": 0} == {**two, "seconds": 0}
 
 
+@pytest.mark.slow
 def test_evaluating_a_run_folder_uses_its_adapter(bench: Bench, tmp_path: Path) -> None:
     summary = run(bench, tmp_path / "run")
     again = evaluate_policy(str(tmp_path / "run"), "validation", bench, samples=1, seed=3, threads=1)
@@ -131,6 +135,7 @@ def test_rollouts_without_reward_are_counted(tmp_path: Path) -> None:
     assert found["failed"] == 3 and found["cost"]["calls"] == 6
 
 
+@pytest.mark.slow
 def test_seconds_survive_a_kill(bench: Bench, tmp_path: Path) -> None:
     out = tmp_path / "run"
     run(bench, out)
@@ -140,6 +145,7 @@ def test_seconds_survive_a_kill(bench: Bench, tmp_path: Path) -> None:
     assert 200 < run(bench, out)["seconds"] < 300
 
 
+@pytest.mark.slow
 def test_interrupted_evaluation_is_an_interrupted_run(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
@@ -150,6 +156,7 @@ def test_interrupted_evaluation_is_an_interrupted_run(bench: Bench, tmp_path: Pa
     assert run(bench, tmp_path / "run", threads=None)["status"] == "done"
 
 
+@pytest.mark.slow
 def test_kinds_without_gold_answers_are_evaluated_by_their_claims(bench: Bench, tmp_path: Path) -> None:
     def facts(batch: Any) -> list[Checked]:
         return [
@@ -170,6 +177,7 @@ def test_kinds_without_gold_answers_are_evaluated_by_their_claims(bench: Bench, 
         assert greedy["failed"] == 0  # no gold answer is no failure
 
 
+@pytest.mark.slow
 def test_a_run_that_was_begun_before_configs_had_parts_goes_on(bench: Bench, tmp_path: Path) -> None:
     out = tmp_path / "run"
     run(bench, out)
@@ -269,6 +277,7 @@ def test_a_field_that_is_newer_than_a_run_had_its_default_then(bench: Bench, tmp
         run(bench, out)
 
 
+@pytest.mark.slow
 def test_the_next_stage_starts_from_the_policy_that_one_has_made(bench: Bench, tmp_path: Path) -> None:
     """A first stage of another policy: the last one's adapter is trained on it, evaluated over it, and loaded over it."""
 

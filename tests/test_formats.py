@@ -89,6 +89,7 @@ def test_settings_of_a_scoring_are_those_of_the_page(tmp_path: Path) -> None:
     assert all(name.replace("f.", "NAME.") in PAGE for name in there), there
 
 
+@pytest.mark.slow
 def test_a_run_has_the_files_and_fields_of_the_page(tmp_path: Path) -> None:
     with JudgeServer() as server:
         bench = make_bench(tmp_path / "policy").judged_by(LLMJudge(server.url, "m"))

@@ -80,6 +80,7 @@ def test_greedy_answers_of_the_shipped_policy_are_those_of_generate(batch_size: 
     assert len(set(map(len, completions))) > 5  # rows did leave at different times
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("family", "config"),
     [
@@ -165,6 +166,7 @@ def test_samples_have_the_exact_distribution(qwen: Any, temperature: float, top_
         assert chi_square(Counter(map(tuple, said)), exact) < 4
 
 
+@pytest.mark.slow
 def test_what_is_drawn_depends_on_the_seed_alone(qwen: Any) -> None:
     drawn = {
         (seed, size): hf.complete(qwen, 0, PROMPTS * 3, [3], Sampling(max_new_tokens=8, seed=seed, batch_size=size))

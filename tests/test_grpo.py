@@ -58,6 +58,7 @@ def result(out: Path) -> tuple[Any, ...]:
     return rows(out / "metrics.jsonl", without="seconds"), (out / "rollouts.jsonl").read_bytes(), weights
 
 
+@pytest.mark.slow
 def test_adapter_moved_and_base_is_frozen(policy: str, trained: Path) -> None:
     from safetensors.torch import load_file
 

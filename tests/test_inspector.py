@@ -167,6 +167,7 @@ def test_a_linked_record_is_refused(tmp_path):
         Runs(tmp_path / "runs").passage("cited", "bridge")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["passages.jsonl", "questions.jsonl", "rollouts.jsonl", "metrics.jsonl", "config.json", "policy"]
 )

@@ -120,7 +120,9 @@ DAMAGE: dict[str, Callable[[Path], None]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", DAMAGE)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * bool(number % 6)) for number, name in enumerate(DAMAGE)]
+)
 def test_a_damaged_run_says_so_and_every_other_is_shown(tmp_path: Path, name: str) -> None:
     root = tmp_path / "runs"
     good, bad = record(root / "good"), record(root / "bad")
@@ -220,6 +222,7 @@ def test_a_run_that_was_taken_back_is_indexed_anew(tmp_path: Path) -> None:
     assert runs.index("run").entries == [] and runs.index("run").by_id == {}
 
 
+@pytest.mark.slow
 def test_an_index_is_kept_once_however_often_its_run_has_grown(tmp_path: Path) -> None:
     def entries() -> int:
         gc.collect()

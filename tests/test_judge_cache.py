@@ -152,6 +152,7 @@ def test_the_line_form_is_stored_as_json(tmp_path: Path) -> None:
         assert [one.text for one in judge(prompts(3))] == [one.text for one in judge(prompts(3))] and server.requests == 3
 
 
+@pytest.mark.slow
 def test_killed_in_the_middle_only_what_was_under_way_is_asked_again(tmp_path: Path) -> None:
     file = tmp_path / "judge.sqlite"
     with JudgeServer(delay=0.02) as server:
@@ -180,6 +181,7 @@ def test_killed_again_and_again(tmp_path: Path) -> None:
         assert server.requests <= 500 + 5 * 32 + faulty
 
 
+@pytest.mark.slow
 def test_several_processes_share_a_file(tmp_path: Path) -> None:
     file = tmp_path / "judge.sqlite"
     with JudgeServer(delay=0.01) as server:

@@ -125,6 +125,7 @@ CARDS: dict[str, str | bytes] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CARDS)
 def test_a_damaged_card_is_one_line_and_hides_no_other_index(
     tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
@@ -232,6 +233,7 @@ def breaking(rows: list[dict[str, str]], after: int) -> Source:
     return Source("memory", "same", len(rows), pages)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", [0, 3, 8, 20, 39])
 def test_a_broken_build_is_never_open_and_goes_on_to_the_same_passages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: int

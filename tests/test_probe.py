@@ -138,6 +138,7 @@ def rows_of(result: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {row["question_id"]: row for row in rows(Path(result["out"]))}
 
 
+@pytest.mark.slow
 def test_an_unfinished_probe_goes_on_wherever_it_was_cut(bench: Bench, tmp_path: Path) -> None:
     whole, out = run(bench, tmp_path / "whole"), tmp_path / "cut"
     text = (tmp_path / "whole" / "probe.jsonl").read_bytes()
@@ -246,6 +247,7 @@ def test_an_interrupt_ends_it_for_now(bench: Bench, tmp_path: Path, monkeypatch:
     assert {**result, "out": ""} == {**run(bench, tmp_path / "whole"), "out": ""}
 
 
+@pytest.mark.slow
 def test_truthrl_probes_what_it_will_ask_and_is_paid_by_that(bench: Bench, tmp_path: Path) -> None:
     out = tmp_path / "run"
     summary = run_experiment(TRUTHRL, KNOWING, bench, out, seed=3, threads=1)
@@ -264,6 +266,7 @@ def test_truthrl_probes_what_it_will_ask_and_is_paid_by_that(bench: Bench, tmp_p
         assert row["rewards"]["truthrl"]["value"] == value
 
 
+@pytest.mark.slow
 def test_a_training_killed_in_its_probe_goes_on_there(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = run_experiment(TRUTHRL, KNOWING, bench, tmp_path / "whole", seed=3, threads=1)
 
@@ -279,6 +282,7 @@ def test_a_training_killed_in_its_probe_goes_on_there(bench: Bench, tmp_path: Pa
     assert (tmp_path / "run" / "stages" / "probe" / "probe.jsonl").stat().st_mtime_ns == done  # nothing was sampled anew
 
 
+@pytest.mark.slow
 def test_without_samples_the_judges_own_check_is_asked(bench: Bench, tmp_path: Path) -> None:
     config = scaled(KNOWING, probe={"probe_samples": 0}, grpo={"steps": 1})
     with pytest.raises(WorkbenchError, match="no check out_of_knowledge"):

@@ -180,6 +180,7 @@ def record(run: Run, *steps: float) -> None:
     write(run.folder / "metrics.jsonl", "".join(rows))
 
 
+@pytest.mark.slow
 def test_a_run_that_was_trained_is_found_by_its_description(small: Callable[..., Run]) -> None:
     run = small(name="first")
     assert run.summary is None

@@ -117,6 +117,7 @@ for command in json.load(sys.stdin):
 """
 
 
+@pytest.mark.slow
 def test_a_typo_is_told_before_anything_heavy_is_imported(place: Path) -> None:
     write(place / "nothing.jsonl", [])
     (place / "latin.jsonl").write_bytes('{"question": "Zoé?", "response": "x"}\n'.encode("latin-1"))

@@ -231,6 +231,7 @@ def test_a_failure_in_a_repetition_is_a_failure() -> None:
         assert pay(with_verdicts(feedback, verdict), ONCE) == Reward(None, error=bad)
 
 
+@pytest.mark.slow
 def test_ten_thousand_sentences_are_compared_in_linear_time() -> None:
     """Of other words each, or the same again; a scan of all earlier ones would take minutes."""
     for sentences in ([f"Ada{number} paints." for number in range(10_000)], ["Ada paints."] * 10_000):

@@ -64,6 +64,7 @@ JUDGED = st.builds(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @hypothesis.settings(deadline=None)
 @given(feedback=JUDGED, settings=st.sampled_from(SETTINGS))
 def test_every_reward_is_its_events(feedback: Feedback, settings: list[str]) -> None:
@@ -77,6 +78,7 @@ def test_every_reward_is_its_events(feedback: Feedback, settings: list[str]) -> 
         assert all(event.start is None or event.end is None or event.start < event.end for event in paid.events)
 
 
+@pytest.mark.slow
 @hypothesis.settings(deadline=None)
 @given(feedback=JUDGED, data=st.data())
 def test_the_order_of_claims_and_verdicts_does_not_matter(feedback: Feedback, data: st.DataObject) -> None:
@@ -88,6 +90,7 @@ def test_the_order_of_claims_and_verdicts_does_not_matter(feedback: Feedback, da
         assert shuffled.rewards[name].tokens == pytest.approx(paid.tokens)
 
 
+@pytest.mark.slow
 @hypothesis.settings(deadline=None)
 @given(feedback=JUDGED)
 def test_what_rlfh_pays_does_not_depend_on_where(feedback: Feedback) -> None:
@@ -165,6 +168,7 @@ VERDICTS = st.builds(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @hypothesis.settings(deadline=None)
 @given(JUDGED, st.none() | st.lists(CLAIMS, max_size=3), st.lists(VERDICTS, max_size=4), st.sampled_from(SETTINGS))
 def test_whatever_a_row_holds_it_is_scored_or_says_why_not(

@@ -236,6 +236,7 @@ def test_with_faults_every_verdict_is_the_clean_one_or_a_failure(tmp_path: Path,
     }
 
 
+@pytest.mark.slow
 def test_a_server_that_is_not_there_stops_it_soon_and_says_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with JudgeServer(reply=reply) as server:
         pass  # closed again

@@ -131,6 +131,7 @@ def test_good_rows_become_likely_and_bad_ones_unlikely_again(tmp_path: Path) -> 
     assert json.loads((out / "data.json").read_text()).keys() == names("data")
 
 
+@pytest.mark.slow
 def test_the_loss_does_not_depend_on_how_a_step_is_split(policy: str, tmp_path: Path) -> None:
     for micro in (1, 4):
         train_sft(replace(run.TUNED, steps=2, micro_batch=micro), run.EXAMPLES, policy, tmp_path / str(micro), seed=1)
@@ -139,6 +140,7 @@ def test_the_loss_does_not_depend_on_how_a_step_is_split(policy: str, tmp_path: 
     assert [row["tokens"] for row in one] == [row["tokens"] for row in four]
 
 
+@pytest.mark.slow
 def test_a_cold_start_leaves_a_policy_that_the_next_stage_can_start_from(policy: str, tmp_path: Path) -> None:
     """It answers as the adapter over its base does."""
     card = Card("made here", 10, 0, {"gold": 10})

@@ -63,6 +63,7 @@ def test_what_was_appended_comes_back(tmp_path: Path) -> None:
     assert list(iter_rows(tmp_path / "run" / PASSAGES)) == [{"id": "p1", "title": "Vetra", "text": "Vetra is a city."}]
 
 
+@pytest.mark.slow
 def test_killed_at_any_byte(tmp_path: Path) -> None:
     rows = [replace(row, rewards={}) for row in feedbacks(range(2))]
     append_feedback(tmp_path, rows)

@@ -203,6 +203,7 @@ def test_every_sequence_is_packed_once_and_whole(tokenizer, open_rows):
     assert packed == Counter(tuple(sequence.ids) for sequence in sequences)
 
 
+@pytest.mark.slow
 def test_no_example_of_training_names_anybody_who_is_kept_for_measuring(tokenizer):
     """Lessons, documents with skills, and instructions, each sequence by itself; the last name no person of another split.
 
@@ -324,6 +325,7 @@ def test_a_small_build_learns_its_world_and_survives_a_kill(tmp_path):
         assert (whole / name).read_bytes() == (broken / name).read_bytes()
 
 
+@pytest.mark.slow
 def test_a_folder_with_another_build_is_refused(tmp_path):
     import torch
 

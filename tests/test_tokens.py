@@ -48,6 +48,7 @@ def test_any_text_is_covered_and_kept(text: str) -> None:
     assert_ranges_cover(text, offsets)
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, len(TOKENIZER) - 1)))
 @settings(max_examples=500)
 def test_any_sampled_ids_are_covered(ids: list[int]) -> None:

@@ -75,6 +75,7 @@ def test_a_poorer_annotator_pays_for_what_is_wrong(tmp_path: Path) -> None:
     assert judged and all(verdict.by == "world, flipped" for verdict in judged)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("annotator", ["local", "self", "recall"])
 def test_to_plan_a_run_loads_no_model(annotator: str) -> None:
     """A queue's status is told without torch, which would also count its threads before anybody says how many."""

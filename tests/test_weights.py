@@ -115,6 +115,7 @@ BROKEN_ADAPTERS: dict[str, tuple[Change, str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BROKEN_ADAPTERS)
 def test_a_broken_adapter_is_refused_in_one_line(base: Path, trained: Path, tmp_path: Path, name: str) -> None:
     change, message = BROKEN_ADAPTERS[name]

@@ -18,6 +18,7 @@ def world():
     return load_world(0)
 
 
+@pytest.mark.slow
 def test_one_seed_is_one_world(world):
     again = World(WorldConfig(seed=0))
     assert again.hash == world.hash

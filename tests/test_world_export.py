@@ -26,6 +26,7 @@ def rows(folder, name):
     return [json.loads(line) for line in (folder / f"{name}.jsonl").open(encoding="utf-8")]
 
 
+@pytest.mark.slow
 def test_rows_have_the_promised_keys(export):
     out, counts = export
     promised = {

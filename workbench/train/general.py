@@ -126,8 +126,10 @@ def preference_model(name: str, scale: float = 1.0, device: str | None = None) -
     _check_declared(name)
     with loading(name, "name a folder or a public name of a classifier with one output, its weights as safetensors"):
         tokenizer = from_disk_or_hub(AutoTokenizer.from_pretrained, name)
-        load = AutoModelForSequenceClassification.from_pretrained
-        model, told = from_disk_or_hub(load, name, use_safetensors=True, output_loading_info=True, dtype="auto")
+        model, told = from_disk_or_hub(
+            AutoModelForSequenceClassification.from_pretrained, name,
+            use_safetensors=True, output_loading_info=True, dtype="auto",
+        )  # fmt: skip
         check_loaded(name, told)
         check_finite(name, model)
         model.to(device).eval()
