@@ -99,7 +99,8 @@ def _steps(runs: Runs, name: str) -> list[dict[str, Any]]:
     metrics = runs.metrics(name)
     if metrics or not runs.is_quick(name):
         return [dict(row) for row in metrics if type(row.get("step")) is int and finite(row.get("reward")) is not None]
-    return by_step([], runs.index(name), own_method(runs, name))
+    index = runs.index(name)
+    return [] if index.missing else by_step([], index, own_method(runs, name))
 
 
 def curve_data(runs: Runs, names: Sequence[str]) -> str:
@@ -117,7 +118,13 @@ def curve_data(runs: Runs, names: Sequence[str]) -> str:
         errors.append(f"Only {MOST} of the {len(names)} ticked runs are drawn together.")
     told = {"error": " ".join(errors)} if errors else {}
     series = [{"name": column, "title": title, "share": share} for column, title, share in _series(curves)]
-    return as_json({"runs": curves, "series": series, "note": _note(curves), **told})
+    reading = [run["name"] for run in curves if run["missing"]]
+    return as_json({"runs": curves, "series": series, "note": _note(curves), "reading": _still_read(reading), **told})
+
+
+def _still_read(names: Sequence[str]) -> str:
+    """What is said of runs of which the last rows alone are known, until all are."""
+    return f"Still being read, and drawn as far as their rows are known: {', '.join(names)}." if names else ""
 
 
 def _note(curves: Sequence[Mapping[str, Any]]) -> str:
@@ -154,6 +161,7 @@ def _curves(runs: Runs, name: str) -> dict[str, Any]:
         "name": name,
         "steps": [row["step"] for row in rows],
         "series": columns,
-        "rows": len(index.entries),
+        "rows": index.rows,
+        "missing": index.missing,
         "family": family,
     }

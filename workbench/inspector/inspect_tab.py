@@ -117,7 +117,8 @@ def inspect_tab(runs: Runs) -> InspectTab:
 def shown_or_error(opened: Callable[[], Opened]) -> tuple[Any, str]:
     """The value of the view and of the note; after a user's mistake nothing is open, lest an older answer stand under it."""
     try:
-        return show(opened()), message()
+        found = opened()
+        return show(found), message(note=found.note)
     except WorkbenchError as error:
         return NOTHING, message(error)
 
@@ -131,11 +132,7 @@ def open_number(runs: Runs, name: str | None, number: float | None) -> Opened:
     """Row `number` of a run, counted from 1."""
     if not name:
         raise WorkbenchError("there is no run in the runs folder yet: train one, or start the inspector with --run DIR")
-    entries = runs.index(name).entries
-    place = int(number or 1)
-    if not 1 <= place <= len(entries):
-        raise WorkbenchError(f"run '{name}' has the rows 1 to {len(entries)}: there is no row {place}")
-    return open_row(runs, name, entries[place - 1].id)
+    return open_row(runs, name, runs.row(name, int(number or 1)).id)
 
 
 def moved(runs: Runs, name: str | None, number: float | None, step: int, came: Any = None) -> tuple[Any, ...]:
@@ -145,16 +142,15 @@ def moved(runs: Runs, name: str | None, number: float | None, step: int, came: A
 
     place = int(number or 1) + step
     try:
-        entries = runs.index(name).entries if name else []
-        if name and isinstance(came, dict) and came.get("run") == name and 1 <= place - step <= len(entries):
-            found = neighbour(runs, name, query_of(came.get("query") or {}), entries[place - step - 1].id, step)
+        count = runs.index(name).rows if name else 0
+        if name and isinstance(came, dict) and came.get("run") == name and 1 <= place - step <= count:
+            found = neighbour(runs, name, query_of(came.get("query") or {}), runs.row(name, place - step).id, step)
             if found is None:
                 return gr.skip(), gr.skip(), message(note="This is the end of the list that the answer was opened from.")
-            entry, at, count = found
+            entry, at, listed = found
             view, note = shown_or_error(lambda: open_number(runs, name, entry.number + 1))
-            told = message(note=f"{at:,} of {count:,} in the list that the answer was opened from.")
+            told = message(note=f"{at:,} of {listed:,} in the list that the answer was opened from.")
             return entry.number + 1, view, note if view == NOTHING else told
-        count = len(entries)
     except WorkbenchError as error:
         return place, NOTHING, message(error)
     return (place, *shown_or_error(lambda: open_number(runs, name, place))) if 1 <= place <= count else (gr.skip(),) * 3

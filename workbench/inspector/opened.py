@@ -32,6 +32,7 @@ class Opened:
     link: str = ""
     method: str | None = None
     run: str | None = None
+    note: str = ""  # what is said above it
     lookup: Lookup | None = field(default=None, compare=False)
 
     def data(self) -> dict[str, Any]:
@@ -40,6 +41,10 @@ class Opened:
         return view | {"link": self.link}
 
 
+STILL_READ = (
+    "This record is large and is being read for the first time: advantages, and whatever else needs the answer's group, are "
+    "shown when the answer is opened again in some seconds."
+)
 NOTHING = as_json(None)  # the view's value while no response is open
 
 _opened: OrderedDict[str, Opened] = OrderedDict()
@@ -85,7 +90,7 @@ def open_row(runs: Runs, name: str, row: str, method: str | None = None) -> Open
     Raises:
         WorkbenchError: no such run, row or method.
     """
-    entry = runs.entry(name, row)
+    entry, whole = runs.entry(name, row), runs.is_whole(name)
     feedback = runs.feedback(name, entry)
     configs = configs_of(runs, name)
     with damage(f"row {entry.number + 1} of run '{name}'"):
@@ -103,6 +108,7 @@ def open_row(runs: Runs, name: str, row: str, method: str | None = None) -> Open
         link=link,
         method=first,
         run=name,
+        note="" if whole else STILL_READ,
         lookup=lookup,
     )
 
