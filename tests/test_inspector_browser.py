@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import pytest
 
 from benchmarks.inspector import long_answer
 from tests.helpers.browsing import BROWSER, FIXTURES, PAYLOADS, RUN, Seen, big, choose_run, familiar, hostile, tab, token
-from tests.test_inspector import rollout
+from tests.test_inspector import record, rollout
 from workbench.bench import TINY_POLICY
 from workbench.inspector.opened import pay
 from workbench.recipes import method_configs
@@ -95,6 +96,66 @@ def test_compare_shows_the_methods_side_by_side(page, shots):
     # format 1, correct 2, the thought supported 1.
     assert page.locator("#compare-view .tv-value").all_inner_texts() == ["+1.66", "+1.00", "+1.50", "+0.53", "+4.00"]
     page.screenshot(path=shots / "compare.png", full_page=True)
+
+
+def test_two_answers_to_one_prompt_side_by_side(page, address, root, shots):
+    said = rollout(9, 1).response
+    other = replace(said, text=said.text.replace("green", "blue", 1), offsets=(), logprobs=(), ref_logprobs=(), source="words")
+    append_feedback(root / "changed", [replace(rollout(9, 1), response=other)])
+    page.goto(f"{address}?run={RUN}&id=tarven/1/0")
+    page.wait_for_selector("#inspect-view .tv-t")
+    tab(page, "Compare")
+    view, value = "#compare-view .wb-same", "#compare-view .wb-same .wb-panel .tv-value"
+    page.wait_for_selector(f"{view} .wb-differs")
+    assert page.locator(value).all_inner_texts() == ["+1.66", "+1.66"] and page.locator(f"{view} :is(ins, del)").count() == 0
+    assert "Both answers are the same" in page.locator(view).inner_text()
+    assert page.get_by_label("step", exact=True).last.input_value() == "3"
+    page.locator(f"{view} .wb-side-group").nth(1).locator("tr[data-row='tarven/3/3']").click()
+    page.wait_for_function(f"document.querySelectorAll('{value}')[1].textContent === '+4.66'")
+    assert page.locator(f"{view} tr[data-method=rlfh] td").all_inner_texts() == ["RLFH", "+1.66", "+4.66", "+3.00"]
+    page.locator(f"{view} .wb-side-group").first.locator("tr[data-row='tarven/1/1']").press("Enter")
+    page.wait_for_function(f"document.querySelectorAll('{value}')[0].textContent === '+2.66'")
+    page.get_by_label("Beside it: run").select_option("changed")
+    page.wait_for_selector(f"{view} ins")
+    assert (page.locator(f"{view} del").all_inner_texts(), page.locator(f"{view} ins").all_inner_texts()) == (
+        ["Only in the first", " green"],
+        ["only in the second", " blue"],
+    )
+    # The group's advantages stand on the open answer's side: 2.66 lies 0.625 below the mean, over 1.377.
+    on = page.locator(f"{view} .wb-side-group").first.locator("tr.tv-row-on")
+    assert on.locator("[data-estimator=group]").inner_text() == "−0.45"
+    page.get_by_label("rewards by").select_option("truthrl")
+    assert page.locator(value).all_inner_texts() == ["+1.00", "+1.00"]
+    page.locator(view).screenshot(path=shots / "same-prompt.png")
+    page.get_by_label("Beside it: run").select_option("logged")
+    page.get_by_text("Run 'logged' has no other answer to this prompt.").wait_for()
+    tab(page, "Inspect")
+    page.get_by_label("Samples").check()
+    tab(page, "Compare")
+    page.get_by_text("This answer is of no stored run").wait_for()
+
+
+def test_hostile_text_beside_hostile_text_is_text(page, address, root):
+    again = [hostile(number, f"{text} again") for number, text in enumerate(PAYLOADS)]
+    record(
+        root / "again",
+        [
+            replace(row, response=replace(row.response, question=hostile(n, PAYLOADS[n]).response.question))
+            for n, row in enumerate(again)
+        ],
+    )
+    for number, text in enumerate(PAYLOADS):
+        page.goto(f"{address}?{urlencode({'run': 'hostile', 'id': f'{text}/{number}'})}")
+        page.wait_for_function("document.querySelector('#inspect-view .tv-facts')?.textContent.includes('hostile')")
+        tab(page, "Compare")
+        page.wait_for_selector("#compare-view .wb-same select")
+        page.get_by_label("Beside it: run").select_option("again")
+        page.wait_for_selector("#compare-view .wb-same ins")
+        assert page.locator("#compare-view .wb-differs").first.text_content().startswith(text.strip())
+        inside = page.locator(
+            "#compare-view .wb-same :is(img, script, iframe, object, embed, form, link, base, meta, video, audio, svg, style)"
+        )
+        assert inside.count() == 0
 
 
 def test_what_if_by_hand(page, address, shots):

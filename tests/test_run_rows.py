@@ -12,7 +12,7 @@ from threading import Thread
 import pytest
 
 from tests.test_inspector import record, rollout
-from workbench.inspector.curves import curve_data
+from workbench.inspector.curves import curve_data, run_list, stamp
 from workbench.inspector.export import exported
 from workbench.inspector.listing import Query
 from workbench.inspector.opened import open_row
@@ -30,6 +30,7 @@ NASTY = ('"rewards": {"x": {"value": 9.0, "parts": {}, ', '\\"target\\": "outcom
 
 def forget() -> None:
     rows._rows._known.clear()
+    opening._readers.clear()
 
 
 def others(number: int) -> Feedback:
@@ -200,6 +201,18 @@ def test_what_needs_a_row_that_is_not_read_yet_waits_for_it(tmp_path: Path, monk
     for one in waiting:
         one.join(10)
     assert {"tarven/1/0", "tarven/1/1"} < set(found) and base64.b64decode(max(found, key=len)).count(b"tarven/1/0") >= 1
+
+
+def test_what_lies_beside_a_large_record_is_read_for_the_next_look(large: Path) -> None:
+    forget()
+    runs = Runs(large.parents[1])
+    with rows._rows._turn(large):
+        before = stamp(runs, [])
+        told = run_list(runs)[0]
+        assert told["last"] is None and "broken" not in told
+    for thread, _ in list(opening._readers.values()):
+        thread.join()
+    assert stamp(runs, []) != before and run_list(runs)[0]["last"] is not None
 
 
 def test_a_large_record_that_is_read_holds_up_no_other(tmp_path: Path) -> None:

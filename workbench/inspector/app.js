@@ -28,12 +28,23 @@ function permalink(data, method) {
   return location.pathname + (text ? `?${text}` : "");
 }
 
+// The address says what is open. It is written once that has been drawn: on a large page a browser takes its time for it.
+let address = null;
+function addressed(link) {
+  if (address === null) setTimeout(() => {
+    if (address !== location.pathname + location.search) history.replaceState(null, "", address);
+    address = null;
+  }, 100);
+  address = link;
+}
+
 function download(name, type, text) {
   const link = h("a", {href: URL.createObjectURL(new Blob([text], {type})), download: name});
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
+const pressed = (act) => (event) => ["Enter", " "].includes(event.key) && (event.preventDefault(), act());
 const copied = (text) => navigator.clipboard.writeText(text).then(() => true, () => false);
 const fileName = (data) => data.id.replace(/[^\w.-]+/g, "-").replace(/^-+|-+$/g, "") || "response";
 
@@ -42,7 +53,7 @@ function mountInspect(root, gradio) {
   root.classList.add("tv-colours", "wb-inspect");
   root.replaceChildren(actions, place);
   const status = h("span", {class: "wb-said", role: "status"});
-  const view = tokenView(place, {onState: ({data, method}) => history.replaceState(null, "", permalink(data, method))});
+  const view = tokenView(place, {onState: ({data, method}) => addressed(permalink(data, method))});
   const copy = async () => {
     const link = location.origin + permalink(view.state.data, view.state.method);
     status.textContent = (await copied(link)) ? "link copied" : link;
@@ -56,7 +67,7 @@ function mountInspect(root, gradio) {
     if (!data) {
       actions.replaceChildren();
       view.update(null);
-      history.replaceState(null, "", permalink({}, null));
+      addressed(permalink({}, null));
       return announce(null);
     }
     const link = data.link ? [button("wb-button", "Copy link", copy)] : [];
@@ -67,12 +78,13 @@ function mountInspect(root, gradio) {
   });
 }
 
-function mountCompare(root) {
-  const head = div("tv"), grid = div("wb-grid");
+function mountCompare(root, gradio) {
+  const head = div("tv"), grid = div("wb-grid"), beside = besideView(gradio, root);
   root.classList.add("tv-colours");
   subscribe((data) => {
+    beside.open(data);
     if (!data) return root.replaceChildren(nothingOpen());
-    root.replaceChildren(head, grid);
+    root.replaceChildren(head, grid, beside.root);
     const question = h("h3", {class: "tv-question", dir: "auto"}, data.question || "(no question)");
     head.replaceChildren(question, h("p", {class: "tv-small tv-facts"}, span("tv-tag", data.name)));
     grid.replaceChildren(...Object.keys(data.methods).map((method) => {
@@ -92,8 +104,7 @@ function answerList({rows, methods, logged = [], scored = {}, unscored = {}, sor
     return cell(nameOf(method), missing ? h("span", {class: "tv-dim", title: `not scored: ${own(row.reasons, method) || "this method has not been applied"}`}, "n/a") : worth(paid));
   };
   const line = (row, place) => h("tr", {
-    tabindex: "0", class: "wb-open", "data-row": row.id, onclick: () => open(row),
-    onkeydown: (event) => ["Enter", " "].includes(event.key) && (event.preventDefault(), open(row)),
+    tabindex: "0", class: "wb-open", "data-row": row.id, onclick: () => open(row), onkeydown: pressed(() => open(row)),
   },
   h("td", {class: "tv-claim"},
     place && askedOf(rows[place - 1]) === askedOf(row) ? null : div("tv-small", tagsOf(row), h("bdi", {}, row.question)),

@@ -76,7 +76,7 @@ def _told(runs: Runs, name: str) -> dict[str, Any]:
 
 
 def _scored_by(runs: Runs, name: str) -> str:
-    return own_method(runs, name) if runs.is_quick(name) else ""
+    return own_method(runs, name) if runs.at_hand(name) else ""
 
 
 def _status(runs: Runs, name: str, config: Mapping[str, Any]) -> str:
@@ -97,10 +97,9 @@ def _family(config: Mapping[str, Any], name: str) -> str:
 def _steps(runs: Runs, name: str) -> list[dict[str, Any]]:
     """The steps of a run for the list: from its numbers, and from its rows where these are at hand."""
     metrics = runs.metrics(name)
-    if metrics or not runs.is_quick(name):
+    if metrics or not runs.at_hand(name):
         return [dict(row) for row in metrics if type(row.get("step")) is int and finite(row.get("reward")) is not None]
-    index = runs.index(name)
-    return [] if index.missing else by_step([], index, own_method(runs, name))
+    return by_step([], runs.index(name), own_method(runs, name))
 
 
 def curve_data(runs: Runs, names: Sequence[str]) -> str:

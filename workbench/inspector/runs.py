@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 from workbench.jsonl import iter_rows
 from workbench.runs.folder import in_use
 from workbench.runs.growing import Growing, line_at
-from workbench.runs.opening import opened_index
-from workbench.runs.rows import Entry, Index, is_quick, read_index
+from workbench.runs.opening import at_hand, opened_index
+from workbench.runs.rows import Entry, Index, read_index
 from workbench.score.record import settings_path
 from workbench.store import PASSAGES, QUESTIONS, ROLLOUTS, check_inside, leads_out, question_from_row
 from workbench.types import Feedback, Passage, Question, WorkbenchError
@@ -95,10 +95,10 @@ class Runs:
         with damage(f"run '{name}'"):
             return read_index(self.folder(name) / ROLLOUTS)
 
-    def is_quick(self, name: str) -> bool:
-        """Whether the index of a run is at hand, or soon made."""
+    def at_hand(self, name: str) -> bool:
+        """Whether the index of a run takes no time; what lies beside a large one is read for the next look."""
         with damage(f"run '{name}'"):
-            return is_quick(self.folder(name) / ROLLOUTS)
+            return at_hand(self.folder(name) / ROLLOUTS)
 
     def entry(self, name: str, row: str) -> Entry:
         """The entry of a row's id."""
@@ -176,12 +176,13 @@ class Runs:
                 yield file.readline()
 
     def stamp(self, name: str) -> list[int]:
-        """What changes when the run's record, its numbers or its summary do, or when a process takes it up or leaves it."""
+        """What changes when the run's record, its numbers or its summary do, when a process takes it up or leaves it, and when
+        its rows come to hand."""
         with damage(f"run '{name}'"):
             folder = self.folder(name)
             files = [folder / file for file in (ROLLOUTS, METRICS, "summary.json") if (folder / file).is_file()]
             looks = [number for file in files for number in (file.stat().st_size, file.stat().st_mtime_ns)]
-            return [*looks, self.in_use(name)]
+            return [*looks, self.in_use(name), self.at_hand(name)]
 
     def in_use(self, name: str) -> bool:
         """Whether a process is training the run; one that is killed leaves it as it was, and its lock free."""

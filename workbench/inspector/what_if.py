@@ -92,17 +92,18 @@ def what_if(asked: dict[str, Any]) -> dict[str, Any]:
     return {
         "view": view,
         "controls": {method: controls(config) for method, config in configs.items() if method in row.rewards},
-        "group": _group(row, group),
+        "group": group_rows(row, group),
         "line": " ".join(f"--set {argument}" for config in configs.items() for argument in differences(*config)),
         "config": {method: {"method": method, **asdict(config)} for method, config in configs.items()},
     }
 
 
-def _group(row: Feedback, group: tuple[Feedback, ...]) -> list[dict[str, Any]]:
+def group_rows(row: Feedback, group: tuple[Feedback, ...]) -> list[dict[str, Any]]:
     """Each answer of the group with its rewards, and the mean over its tokens of each estimator's advantages."""
     by_method = {method: group_advantages(group, method) for method in row.rewards if not is_logged(method)}
     return [
         {
+            "id": member.response.id,
             "text": member.response.text[:300].encode("utf-8", "replace").decode(),
             "open": member.response.id == row.response.id,
             "values": {method: reward.value for method, reward in member.rewards.items()},

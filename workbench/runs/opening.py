@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from threading import Lock, Thread
 
-from workbench.runs.rows import Index, is_quick, is_small, read_index, tail_index
+from workbench.runs.rows import Index, index_path, is_quick, read_index, tail_index
 
 PATIENCE = 1.5  # seconds from the beginning that the whole is waited for
 TAIL = 8_000_000  # bytes of the rows that are shown meanwhile
@@ -19,7 +19,7 @@ _lock = Lock()
 
 def opened_index(path: Path) -> Index:
     """The index of a file of rows; of one that takes longer to read, that of its last rows, which says how many are missing."""
-    if is_small(path):
+    if is_quick(path):
         return read_index(path)
     reader, began = _reader(path)
     reader.join(max(0.0, began + PATIENCE - time.monotonic()))
@@ -30,12 +30,19 @@ def opened_index(path: Path) -> Index:
     return read_index(path)  # at hand now; or what the reader ran into, for whoever asks
 
 
+def at_hand(path: Path) -> bool:
+    """Whether the index takes no time; one that lies beside its file is read for the next time that this is asked."""
+    if not is_quick(path) and index_path(path).is_file() and path not in _readers:
+        _reader(path)
+    return is_quick(path)
+
+
 def _reader(path: Path) -> tuple[Thread, float]:
     """The thread that reads a file, which goes on when nobody waits for it."""
     with _lock:
         if path not in _readers or not _readers[path][0].is_alive():
             began = time.monotonic()
-            if not is_quick(path):
+            if not index_path(path).is_file():
                 _tail(path)  # before the other thread computes: beside it this would take several times as long
             _readers[path] = Thread(target=_read, args=(path,), daemon=True), began
             _readers[path][0].start()

@@ -110,13 +110,8 @@ def read_index(path: Path) -> Index:
 
 
 def is_quick(path: Path) -> bool:
-    """Whether the index of a file is at hand, or soon made."""
-    return _rows.known(path) or index_path(path).is_file() or is_small(path)
-
-
-def is_small(path: Path) -> bool:
-    """Whether a file is read at once: for its rows no index is kept."""
-    return path.stat().st_size < WORTH
+    """Whether the index of a file is at hand, or made at once: none is kept of so few rows."""
+    return _rows.known(path) or path.stat().st_size < WORTH
 
 
 def tail_index(path: Path, most: int) -> Index:
