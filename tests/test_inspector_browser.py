@@ -518,3 +518,90 @@ def test_live_asks_the_policy(page, shots):
     page.locator(".wb-listed tr.wb-open:visible").first.click()
     page.wait_for_function("document.querySelector('#inspect-view .tv-facts').textContent.includes('live')")
     assert page.locator("#inspect-view [data-channel=logprob]").is_enabled()
+
+
+def test_claims_are_labelled_one_after_another_by_keys(page, address, root, shots):
+    record(root / "work", [rollout(1, sample) for sample in range(2)])
+    tab(page, "Annotate")
+    page.wait_for_selector("#annotate-view .wb-choice")
+    page.get_by_label("Claims of run").select_option("work")
+    done, claim = "#annotate-view .wb-done", "#annotate-view .wb-claim-text"
+    page.wait_for_function(f"document.querySelector('{done}').textContent.includes('0 of 8 claims labelled')")
+    page.get_by_label("Order").select_option("recorded")
+    page.wait_for_function(f"document.querySelector('{claim}').textContent === 'The Osk tunnel is the younger one.'")
+    card = page.locator("#annotate-view .wb-panel")
+    assert "correct" not in card.inner_text().split("Evidence")[1] and card.locator("mark").count()  # not what the judge said
+    page.keyboard.press("5")
+    page.wait_for_function(f"document.querySelector('{done}').textContent.includes('1 of 8 claims labelled')")
+    assert "the judge" in page.locator("#annotate-view [role=status]").inner_text()
+    first = page.locator(claim).inner_text()
+    page.keyboard.press("n")
+    page.wait_for_function(f"was => document.querySelector('{claim}').textContent !== was", arg=first)
+    page.keyboard.press("p")
+    page.wait_for_function(f"was => document.querySelector('{claim}').textContent === was", arg=first)
+    page.keyboard.press("1")
+    page.wait_for_function(f"document.querySelector('{done}').textContent.includes('2 of 8 claims labelled')")
+    assert "of 2 (" in page.locator("#annotate-view .wb-agreement").inner_text()
+    page.screenshot(path=shots / "annotate.png", full_page=True)
+    page.keyboard.press("u")
+    page.wait_for_function(f"document.querySelector('{done}').textContent.includes('1 of 8 claims labelled')")
+    assert page.locator(claim).inner_text() == first
+    page.goto(f"{address}?run=work&id=tarven/1/0")  # after a reload: beside what the judge said
+    page.wait_for_selector("#inspect-view .tv-person")
+    assert page.locator("#inspect-view .tv-person").count() == 1
+    told = page.locator("#inspect-view tr[data-claim]", has=page.locator(".tv-person")).locator(".tv-label").inner_text()
+    assert "a person:" in told and "wrong" in told and "disagrees" in told
+    page.screenshot(path=shots / "person.png", full_page=True)
+
+
+def test_the_keys_of_an_open_answer(page, address, root, shots):
+    record(root / "keyed", [rollout(1, sample) for sample in range(3)])
+    page.goto(f"{address}?run=keyed&id=tarven/1/0")
+    facts = "document.querySelector('#inspect-view .tv-facts')?.textContent.includes('{0}')"
+    page.wait_for_function(facts.format("tarven/1/0"))
+    told = page.locator("#inspect-view .wb-key-list")
+    assert told.is_visible() and {"n", "p", "m", "v", "1", "5", "u"} <= set(told.locator("kbd").all_inner_texts())
+    page.keyboard.press("n")
+    page.wait_for_function(facts.format("tarven/1/1"))
+    page.keyboard.press("p")
+    page.wait_for_function(facts.format("tarven/1/0"))
+    page.keyboard.press("m")
+    assert page.locator("#inspect-view [data-method=truthrl]").get_attribute("aria-pressed") == "true"
+    page.keyboard.press("1")
+    page.get_by_text("choose a claim first: v").wait_for()
+    page.keyboard.press("v")
+    page.keyboard.press("v")
+    assert page.locator("#inspect-view tr.tv-row-on").get_attribute("data-claim") == "1"
+    page.keyboard.press("Shift+V")
+    page.keyboard.press("3")
+    page.get_by_text("claim 1: vague, kept in annotations/keyed/rollouts.jsonl").wait_for()
+    said = page.locator("#inspect-view tr[data-claim='0'] .tv-person").inner_text()
+    assert said.split() == ["a", "person:", "~", "vague", "disagrees"]
+    page.keyboard.press("u")
+    page.get_by_text("claim 1: taken back").wait_for()
+    assert page.locator("#inspect-view .tv-person").count() == 0
+    page.get_by_label("Row", exact=True).press("n")  # who writes into a field writes
+    page.get_by_label("Row", exact=True).press("Control+m")
+    assert page.locator("#inspect-view .tv-facts").inner_text().count("tarven/1/0") == 1
+    tab(page, "Compare")
+    page.keyboard.press("m")  # another tab is seen
+    tab(page, "Inspect")
+    assert page.locator("#inspect-view [data-method=truthrl]").get_attribute("aria-pressed") == "true"
+
+
+def test_hostile_claims_are_labelled_as_text(page, address):
+    tab(page, "Annotate")
+    page.wait_for_selector("#annotate-view .wb-choice")
+    page.get_by_label("Claims of run").select_option("hostile")
+    page.wait_for_function("document.querySelector('#annotate-view .wb-done').textContent.includes('0 of 120')")
+    page.get_by_label("Order").select_option("recorded")
+    for text in PAYLOADS[:20]:
+        page.wait_for_function("want => document.querySelector('.wb-claim-text').textContent === want", arg=text)
+        inside = (
+            "#annotate-view .wb-panel :is(img, script, iframe, object, embed, form, link, base, meta, video, audio, svg, style)"
+        )
+        assert page.locator(inside).count() == 0
+        for _ in range(3):
+            before = page.locator("#annotate-view .wb-panel").inner_html()
+            page.keyboard.press("n")
+            page.wait_for_function("was => document.querySelector('#annotate-view .wb-panel').innerHTML !== was", arg=before)

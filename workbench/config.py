@@ -12,7 +12,6 @@ import types
 import typing
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, fields, is_dataclass, replace
-from functools import cache
 from typing import Any, Literal, TypeVar
 
 from workbench.types import WorkbenchError
@@ -162,10 +161,14 @@ def parse(text: str, kind: Any, where: str) -> Any:
         raise WorkbenchError(f"{where}: '{text}' is not {'an' if kind is int else 'a'} {kind.__name__}") from error
 
 
-@cache
+_known_kinds: dict[type, dict[str, Any]] = {}
+
+
 def _kinds(config: type) -> dict[str, Any]:
-    """What each field of a config may be. A row is paid by methods whose configs are checked each time; their types stay."""
-    return typing.get_type_hints(config)
+    """What each field of a config may be. Configs are checked at every row that is paid; their types stay."""
+    if config not in _known_kinds:
+        _known_kinds[config] = typing.get_type_hints(config)
+    return _known_kinds[config]
 
 
 def _names(config: Any) -> list[str]:

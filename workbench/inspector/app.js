@@ -51,7 +51,36 @@ const fileName = (data) => data.id.replace(/[^\w.-]+/g, "-").replace(/^-+|-+$/g,
 function mountInspect(root, gradio) {
   const actions = div("wb-actions"), place = h("div");
   root.classList.add("tv-colours", "wb-inspect");
-  root.replaceChildren(actions, place);
+  const given = []; // claims that were labelled by a key, the last one last
+  const press = (id) => {
+    const found = document.querySelector(`#${id}`);
+    if (found && found.offsetParent) found.click();
+  };
+  const turn = (all, now, step) => all[(all.indexOf(now) + step + all.length) % all.length];
+  const open = () => view.state.data;
+  const claim = (step) => {
+    const ids = open() ? open().claims.map((one) => one.id) : [], at = ids.indexOf(view.state.claim);
+    if (ids.length) view.select(at < 0 ? ids[step > 0 ? 0 : ids.length - 1] : turn(ids, view.state.claim, step));
+  };
+  const method = () => {
+    const names = open() ? Object.keys(open().methods) : [];
+    if (names.length) (view.state.method = turn(names, view.state.method, 1)), view.refresh();
+  };
+  async function label(name, id) {
+    if (!open() || id === null || id === undefined) return (status.textContent = "choose a claim first: v");
+    const shown = open(), kept = await gradio.server.label_claim({key: shown.key, claim: id, label: name});
+    status.textContent = kept.error || (name ? `claim ${id + 1}: ${wordsOf(name)}, kept in ${kept.path}` : `claim ${id + 1}: taken back`);
+    if (kept.error || open() !== shown) return;
+    if (name) given.push(id);
+    view.update({...shown, claims: shown.claims.map((one) => ({...one, person: own(kept.labels, String(one.id)) || null}))});
+  }
+  const keys = keyList(root, [
+    ["n", "next row of the run", () => press("wb-row-after")], ["p", "previous row", () => press("wb-row-before")], ["m", "next method", method],
+    [["v", "V"], "next claim, the one before", (key) => claim(key === "v" ? 1 : -1)],
+    [["1", "2", "3", "4", "5"], `your verdict on it: ${CLAIM_LABELS.map(wordsOf).join(" · ")}`, (key) => label(CLAIM_LABELS[Number(key) - 1], view.state.claim)],
+    ["u", "undo it", () => given.length && label(null, given.pop())],
+  ]);
+  root.replaceChildren(actions, place, div("tv wb-keys", keys));
   const status = h("span", {class: "wb-said", role: "status"});
   const view = tokenView(place, {onState: ({data, method}) => addressed(permalink(data, method))});
   const copy = async () => {
@@ -73,6 +102,7 @@ function mountInspect(root, gradio) {
     const link = data.link ? [button("wb-button", "Copy link", copy)] : [];
     status.textContent = "";
     actions.replaceChildren(status, ...link, button("wb-button", "Save as HTML", save));
+    given.length = 0;
     view.update(data);
     announce(data);
   });

@@ -70,7 +70,7 @@ def compared(runs: Runs, name: str, row: str, other: dict[str, Any]) -> dict[str
         WorkbenchError: no such run or row.
     """
     opened, names = open_row(runs, name, row), runs.names()
-    chosen = other.get("run") if other.get("run") in names else name
+    chosen = next((one for one in names if one == other.get("run")), name)
     answers = [
         one for one in _answers(runs, chosen, name, opened.feedback.response.question) if (chosen, one.id) != (name, row)
     ]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from workbench.inspector import samples
+from workbench.inspector.annotated import annotate, labels
 from workbench.inspector.listing import neighbour, query_of
 from workbench.inspector.opened import NOTHING, Opened, open_feedback, open_row, recall, show
 from workbench.inspector.parts import answered, component, message
@@ -62,8 +63,8 @@ def inspect_tab(runs: Runs) -> InspectTab:
         with gr.Row(visible=False) as stored:
             run = gr.Dropdown([], label="Run", min_width=200, scale=3, allow_custom_value=False)
             row = gr.Number(label="Row", value=1, minimum=1, precision=0, min_width=90, scale=1)
-            before = gr.Button("Previous", min_width=80, scale=0)
-            after = gr.Button("Next", min_width=70, scale=0)
+            before = gr.Button("Previous", min_width=80, scale=0, elem_id="wb-row-before")
+            after = gr.Button("Next", min_width=70, scale=0, elem_id="wb-row-after")
     with gr.Column(visible=False, elem_classes="wb-paste") as paste:
         with gr.Row():
             question = gr.Textbox(label="Question", lines=1, max_lines=4, min_width=240)
@@ -79,7 +80,7 @@ def inspect_tab(runs: Runs) -> InspectTab:
             example = gr.Button("Show the worked example", scale=0, min_width=210)
             clear = gr.Button("Clear the form", scale=0, min_width=130)
     note = component("Note")
-    view = component("Inspect", None, (export_page,), elem_id="inspect-view")
+    view = component("Inspect", None, (export_page, labeller(runs)), elem_id="inspect-view")
     turn, came = gr.State(0), gr.State(None)
 
     outputs = [view, note]
@@ -179,6 +180,23 @@ def most_to_see(index: Index) -> int:
     """The number of the row that a run opens with: the last of those with most claims, counted from 1."""
     most = max(index.entries, key=lambda entry: (entry.claims, entry.number), default=None)
     return most.number + 1 if most else 1
+
+
+def labeller(runs: Runs) -> Callable[[Any], dict[str, Any]]:
+    """The function with which the page keeps a person's verdict on a claim of the open response."""
+
+    @answered
+    def label_claim(asked: dict[str, Any]) -> dict[str, Any]:
+        opened, label = recall(str(asked["key"])), asked.get("label")
+        if opened.run is None:
+            raise WorkbenchError("this answer is of no stored run: its claims are labelled under What if")
+        edit = {} if label is None else {"label": label}
+        path = annotate(runs, opened.run, opened.feedback, {str(int(asked["claim"])): edit})
+        now = labels(runs, opened.run, opened.feedback)
+        show(replace(opened, labels=now))
+        return {"path": path, "labels": {str(claim): one for claim, one in now.items()}}
+
+    return label_claim
 
 
 @answered

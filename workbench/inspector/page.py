@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.inspector import samples
+from workbench.inspector.annotate import annotator
 from workbench.inspector.beside import same_prompt
 from workbench.inspector.guard import allowed, guard
 from workbench.inspector.inspect_tab import SOURCES, inspect_tab, most_to_see, open_number, open_sample
@@ -78,6 +79,8 @@ def build(chosen: Settings) -> Any:
                 component("WhatIf", None, (what_if, saver(runs)), elem_id="what-if-view")
             with gr.Tab("Runs", id="runs"):
                 view = runs_tab(runs, inspect, tabs)
+            with gr.Tab("Annotate", id="annotate"):
+                component("Annotate", None, (annotator(runs),), elem_id="annotate-view")
             with gr.Tab("Live", id="live"):
                 policy, store = live_tab(runs, inspect, tabs)
 

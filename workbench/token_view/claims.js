@@ -89,11 +89,18 @@ function claimRow(claim, {choose, edit, rewards}) {
   },
   h("td", {class: "tv-id", "data-label": "claim"}, String(claim.id + 1)),
   h("td", {class: "tv-claim"}, h("div", {dir: "auto"}, claim.text), matched(claim)),
-  h("td", {class: "tv-label", "data-label": "verdict"}, verdict, sure, notes),
+  h("td", {class: "tv-label", "data-label": "verdict"}, verdict, sure, notes, personal(claim)),
   h("td", {class: "tv-info", "data-label": "informative"}, edit ? infoSelect(claim, edit) : dots(claim.informativeness)),
   rewards,
   h("td", {class: "tv-evidence"}, evidence(claim)));
   return row;
+}
+
+// What a person said of the claim, beside what the judge did.
+function personal(claim) {
+  if (!claim.person) return null;
+  const judged = own(LABELS, claim.label) && claim.by !== "annotation", agree = claim.person === claim.label;
+  return div("tv-person", small("a person: "), chip(claim.person), judged ? small(agree ? " agrees" : " disagrees") : null);
 }
 
 // Where the claim was found in the text, and how much of it.
