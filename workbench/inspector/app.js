@@ -74,13 +74,13 @@ function mountInspect(root, gradio) {
     if (name) given.push(id);
     view.update({...shown, claims: shown.claims.map((one) => ({...one, person: own(kept.labels, String(one.id)) || null}))});
   }
-  const keys = keyList(root, [
+  const keys = div("tv wb-keys", keyList(root, [
     ["n", "next row of the run", () => press("wb-row-after")], ["p", "previous row", () => press("wb-row-before")], ["m", "next method", method],
     [["v", "V"], "next claim, the one before", (key) => claim(key === "v" ? 1 : -1)],
     [["1", "2", "3", "4", "5"], `your verdict on it: ${CLAIM_LABELS.map(wordsOf).join(" · ")}`, (key) => label(CLAIM_LABELS[Number(key) - 1], view.state.claim)],
     ["u", "undo it", () => given.length && label(null, given.pop())],
-  ]);
-  root.replaceChildren(actions, place, div("tv wb-keys", keys));
+  ]));
+  root.replaceChildren(actions, place);
   const status = h("span", {class: "wb-said", role: "status"});
   const view = tokenView(place, {onState: ({data, method}) => addressed(permalink(data, method))});
   const copy = async () => {
@@ -95,6 +95,7 @@ function mountInspect(root, gradio) {
   onValue(gradio, (data) => {
     if (!data) {
       actions.replaceChildren();
+      keys.remove();
       view.update(null);
       addressed(permalink({}, null));
       return announce(null);
@@ -103,6 +104,7 @@ function mountInspect(root, gradio) {
     status.textContent = "";
     actions.replaceChildren(status, ...link, button("wb-button", "Save as HTML", save));
     given.length = 0;
+    root.append(keys);
     view.update(data);
     announce(data);
   });
