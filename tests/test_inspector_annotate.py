@@ -47,7 +47,8 @@ def test_one_claim_after_another_is_labelled_and_none_twice(tmp_path: Path) -> N
 
 def test_a_random_order_is_the_same_for_everyone_and_no_other(tmp_path: Path) -> None:
     record(tmp_path / "run")
-    runs, passed = Runs(tmp_path), []
+    runs = Runs(tmp_path)
+    passed: list[Any] = []
     for _ in range(48):
         passed.append(asked(runs, passed=passed)["claim"]["place"])
     assert asked(runs, passed=passed)["claim"] is None and len({(row, claim) for row, claim in passed}) == 48
@@ -156,6 +157,15 @@ def test_damaged_rows_are_passed_over_and_a_damaged_record_of_labels_says_so(tmp
     assert opened.labels == {} and "remove or mend that line" in opened.note
     with pytest.raises(WorkbenchError, match="mend"):
         annotate(runs, "run", rollout(1, 1), {"0": {"label": "vague"}})
+
+
+def test_a_row_whose_id_is_no_text_is_not_labelled(tmp_path: Path) -> None:
+    record(tmp_path / "run", [rollout(1, 0)])
+    path = tmp_path / "run" / "rollouts.jsonl"
+    path.write_text(path.read_text().replace('"id": "tarven/1/0"', '"id": [1]', 1))
+    place = asked(Runs(tmp_path))["claim"]["place"]
+    assert "error" in annotator(Runs(tmp_path))({"given": {"place": place, "label": "wrong"}})
+    assert not (tmp_path / "annotations").exists()
 
 
 @pytest.mark.parametrize("name", ["annotations", "annotations/run", "annotations/run/rollouts.jsonl"])

@@ -43,6 +43,7 @@ def turn(runs: Runs, run: str, request: Mapping[str, Any]) -> dict[str, Any]:
     done = _labelled(runs, run, index)
     pairs = [(label, row.judged[claim]) for row in done.values() for claim, label in row.said.items() if claim in row.judged]
     passed = {_place(place) for place in list(request.get("passed") or ())[-SEEN:]}
+    claim: dict[str, Any] | None
     if request.get("at"):
         claim = _claim(runs, run, *_place(request["at"]))
     else:

@@ -58,6 +58,8 @@ def annotate(runs: Runs, run: str | None, feedback: Feedback, edits: Edits) -> s
     Raises:
         WorkbenchError: there is no such claim, label or rating; or the record of annotations leads elsewhere, or is damaged.
     """
+    if not isinstance(feedback.response.id, str):
+        raise WorkbenchError("the row's id is no text: mend it, or label another")
     known = {str(claim.id) for claim in feedback.claims}
     if strange := [claim for claim in edits if str(claim) not in known]:
         raise WorkbenchError(f"the answer has no claim {strange[0]!r:.20}: choose one of its {len(known)}")
@@ -93,7 +95,7 @@ def labelled_rows(runs: Runs, run: str | None) -> dict[str, Feedback]:
 
 def labels(runs: Runs, run: str, feedback: Feedback) -> dict[int, str]:
     """What a person said of each claim of a row of a run."""
-    return said_of(labelled_rows(runs, run).get(feedback.response.id), claims_of(feedback))
+    return said_of(labelled_rows(runs, run).get(str(feedback.response.id)), claims_of(feedback))
 
 
 def said_of(stored: Feedback | None, claims: Claims) -> dict[int, str]:

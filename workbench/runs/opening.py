@@ -9,7 +9,7 @@ from threading import Lock, Thread
 
 from workbench.runs.rows import Index, index_path, is_quick, read_index, tail_index
 
-PATIENCE = 1.5  # seconds from the beginning that the whole is waited for
+PATIENCE = 1.0  # seconds from the beginning that the whole is waited for
 TAIL = 8_000_000  # bytes of the rows that are shown meanwhile
 
 _readers: dict[Path, tuple[Thread, float]] = {}  # and when each began
@@ -32,7 +32,8 @@ def opened_index(path: Path) -> Index:
 
 def at_hand(path: Path) -> bool:
     """Whether the index takes no time; one that lies beside its file is read for the next time that this is asked."""
-    if not is_quick(path) and index_path(path).is_file() and path not in _readers:
+    waiting = index_path(path).is_file() and path not in _readers
+    if waiting and not is_quick(path) and not any(thread.is_alive() for thread, _ in list(_readers.values())):
         _reader(path)
     return is_quick(path)
 
@@ -42,8 +43,7 @@ def _reader(path: Path) -> tuple[Thread, float]:
     with _lock:
         if path not in _readers or not _readers[path][0].is_alive():
             began = time.monotonic()
-            if not index_path(path).is_file():
-                _tail(path)  # before the other thread computes: beside it this would take several times as long
+            _tail(path)  # before the other thread computes: beside it this would take several times as long
             _readers[path] = Thread(target=_read, args=(path,), daemon=True), began
             _readers[path][0].start()
         return _readers[path]
