@@ -19,15 +19,16 @@ _lock = Lock()
 
 def opened_index(path: Path) -> Index:
     """The index of a file of rows; of one that takes longer to read, that of its last rows, which says how many are missing."""
-    if is_quick(path):
-        return read_index(path)
-    reader, began = _reader(path)
-    reader.join(max(0.0, began + PATIENCE - time.monotonic()))
-    if reader.is_alive() and (tail := _tail(path)).entries:
-        return tail
-    reader.join()
-    _tails.pop(path, None)
-    return read_index(path)  # at hand now; or what the reader ran into, for whoever asks
+    if not is_quick(path):
+        reader, began = _reader(path)
+        reader.join(max(0.0, began + PATIENCE - time.monotonic()))
+        if reader.is_alive() and (tail := _tail(path)).entries:
+            return tail
+        reader.join()
+    known, index = _tails.pop(path, None), read_index(path)  # at hand now; or what the reader ran into, for whoever asks
+    if known and known[1].entries == index.entries[known[1].missing : known[1].rows]:
+        index.memory.setdefault("paid", known[1].memory.get("paid", {}))  # what was paid of its rows is not paid again
+    return index
 
 
 def at_hand(path: Path) -> bool:
