@@ -16,6 +16,7 @@ from workbench.cli import main
 from workbench.examples import worked_example
 from workbench.failures import unparsed
 from workbench.inspector import samples
+from workbench.inspector.annotated import relabelled
 from workbench.inspector.controls import controls
 from workbench.inspector.curves import curve_data
 from workbench.inspector.inspect_tab import (
@@ -35,7 +36,7 @@ from workbench.inspector.rollouts import order_choices, rollouts
 from workbench.inspector.runs import Runs
 from workbench.inspector.runs_tab import asked as asked_policies
 from workbench.inspector.runs_tab import before_after
-from workbench.inspector.what_if import changed, relabelled, saver, what_if
+from workbench.inspector.what_if import changed, saver, what_if
 from workbench.jsonl import append_json
 from workbench.recipes import METHODS, method_configs
 from workbench.store import Store, append_feedback, iter_feedback

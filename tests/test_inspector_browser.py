@@ -213,7 +213,7 @@ def test_a_permalink_opens_its_row(page, address):
     page.wait_for_function("document.querySelector('#inspect-view .tv-facts')?.textContent.includes('tarven/2/1')")
     assert page.locator("#inspect-view [data-method=knowrl]").get_attribute("aria-pressed") == "true"
     page.locator("#inspect-view [data-method=rlfh]").click()
-    assert "method=rlfh" in page.url and "id=tarven" in page.url
+    page.wait_for_function("location.search.includes('method=rlfh') && location.search.includes('id=tarven')")
     long = "r" * 5000
     queries = ("run=../outside&id=1", "run=/etc&id=passwd", f"run={RUN}&id=none", f"run={RUN}&id=tarven/2/1&method=<b>")
     for query in (*queries, f"run={long}&id=1", "run=damaged&id=1"):
@@ -373,6 +373,17 @@ def test_the_claims_of_a_long_answer_are_filtered_and_sorted(browser, tmp_path):
     assert paid == sorted(paid) and paid[0] < 0 < paid[-1]
     page.locator("[data-method=forag]").click()
     assert page.get_by_label("order of the claims").locator("option:checked").inner_text() == "FoRAG, lowest first"
+    page.get_by_label("order of the claims").select_option("")
+    rows.first.evaluate("row => (row.kept = true)")
+    for method, now in (("rlfh", "RLFH"), ("forag", "FoRAG")):  # another column counts, and no row is drawn anew for it
+        page.locator(f"[data-method={method}]").click()
+        assert page.locator(".tv-claims th.tv-now").all_inner_texts() == [now]
+        assert page.locator(".tv-claims td.tv-now").count() == 202
+        assert set(page.locator(".tv-claims td.tv-now").evaluate_all("all => all.map(cell => cell.dataset.label)")) == {now}
+        assert (
+            rows.first.evaluate("row => row.kept")
+            and page.locator(".tv-big").inner_text() == page.locator(".tv-total td.tv-now").inner_text()
+        )
     page.close()
 
 

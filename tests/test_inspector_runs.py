@@ -7,6 +7,7 @@ import csv
 import io
 import json
 import os
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,11 @@ from typing import Any
 import pytest
 
 from tests.helpers.score_helpers import write
+from tests.test_inspector import record
 from tests.test_score import SAID
 from workbench.examples import worked_example
 from workbench.inspector import runs as opened
+from workbench.inspector.beside import compared, difference, same_prompt
 from workbench.inspector.curves import MOST, curve_data, run_list
 from workbench.inspector.export import exported
 from workbench.inspector.inspect_tab import moved
@@ -33,6 +36,7 @@ from workbench.runs.steps import reward_columns
 from workbench.score import Options, score_file
 from workbench.score.imports import import_completions
 from workbench.store import append_feedback
+from workbench.token_view import as_json
 from workbench.types import Feedback, Question, Response, Reward, Verdict, WorkbenchError
 
 OUTCOMES = (("correct", 1.0), ("uncertain", 0.0), ("incorrect", -1.0))
@@ -358,3 +362,64 @@ def test_an_index_that_names_another_row_shows_none(tmp_path: Path) -> None:
     first, second, *_ = runs.index("run").entries
     with pytest.raises(WorkbenchError, match="its index names another row"):
         runs.feedback("run", first._replace(offset=second.offset))
+
+
+def test_two_texts_are_compared_word_by_word() -> None:
+    by, pieces = difference("The bridge was  opened in 1934.", "The old bridge was\nopened in 1931 .")
+    assert by == "words" and pieces == [
+        (True, "The", "The"), (False, "", " old"), (True, " bridge was  opened in", " bridge was\nopened in"),
+        (False, " 1934", " 1931"), (True, ".", " ."),
+    ]  # fmt: skip
+    assert difference("河边住着他。", "河边住着她。")[1][1] == (False, "他", "她")  # no spaces stand between these words
+    assert difference("", "") == ("words", []) and difference("", "a") == ("words", [(False, "", "a")])
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        (" ".join(f"x a{n}" for n in range(4000)), " ".join(f"x b{n}" for n in range(4000))),
+        (". " * 20_000, ". " * 20_001),
+        ("a" * 200_000, "a" * 200_001),
+        ("word. " * 40_000, "word. " * 39_999 + "other. "),
+        (" \n" * 50_000, ""),
+        (" ".join(f"w{n % 500}" for n in range(9000)), " ".join(f"w{n * 7 % 500}" for n in range(9000))),
+    ],
+)
+def test_no_text_takes_long_to_compare_and_none_is_lost(pair: tuple[str, str]) -> None:
+    start = time.process_time()
+    _, pieces = difference(*pair)
+    assert time.process_time() - start < 8
+    assert tuple("".join(column) for column in list(zip(*pieces, strict=True))[1:]) == pair
+
+
+def test_the_same_prompt_is_found_in_other_steps_and_runs(tmp_path: Path) -> None:
+    record(tmp_path / "one")
+    row = worked_example()
+    question, other = replace(row.response.question, id="elsewhere"), Question("tarven", "Another question of the same id?")
+    answer = replace(row.response, id="e/1", question=question, group="g", step=None, text=f"{row.response.text}\ud800")
+    stranger = replace(row.response, id="s/1", question=other, group="h", step=1)
+    append_feedback(tmp_path / "two", [replace(row, response=answer), replace(row, response=stranger)])
+    record_queried(tmp_path / "none")
+    runs = Runs(tmp_path)
+    told = compared(runs, "one", "tarven/1/0", {})
+    assert (told["steps"], told["step"], told["first"]["id"], told["second"]["id"]) == (
+        [1, 2, 3],
+        3,
+        "tarven/1/0",
+        "tarven/3/0",
+    )
+    assert [same for same, _, _ in told["pieces"]] == [True] and told["by"] == "words"
+    # Rewards 1.66, 2.66, 4.16, 4.66: deviations −1.625, … as by hand elsewhere, over 1.3769.
+    first = told["first"]["group"][0]
+    assert first["open"] and first["advantages"]["rlfh"]["group"] == pytest.approx(-1.625 / 1.3770, abs=1e-3)
+    assert compared(runs, "one", "tarven/1/0", {"step": 1})["second"]["id"] == "tarven/1/1"  # not itself
+    assert compared(runs, "one", "tarven/1/0", {"step": 2, "id": "tarven/2/3"})["second"]["id"] == "tarven/2/3"
+    for foolish in ({"step": 99, "id": 7}, {"run": "../two"}, {"run": [1], "step": {}}):
+        assert compared(runs, "one", "tarven/1/0", foolish)["second"]["id"] == "tarven/3/0"
+    elsewhere = compared(runs, "one", "tarven/1/0", {"run": "two"})
+    assert (elsewhere["steps"], elsewhere["second"]["id"]) == ([None], "e/1")  # by its text, not by its id
+    assert elsewhere["pieces"][-1][2].endswith("?") and json.loads(as_json(elsewhere))
+    missing = compared(runs, "one", "tarven/1/0", {"run": "none"})
+    assert missing["second"] is None and missing["note"] == "Run 'none' has no other answer to this prompt."
+    assert "no row" in same_prompt(runs)({"run": "one", "id": "nobody"})["error"]
+    assert "cannot be read" in same_prompt(runs)({"id": 1})["error"] and "error" in same_prompt(runs)([])

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 from dataclasses import replace
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
-from tests.test_inspector import rollout
+from tests.test_inspector import record, rollout
+from workbench.inspector.curves import curve_data, run_list, stamp
+from workbench.inspector.export import exported
+from workbench.inspector.listing import Query
+from workbench.inspector.opened import open_row
+from workbench.inspector.rollouts import rollouts
+from workbench.inspector.runs import Runs
 from workbench.plots import run_curves
-from workbench.runs import rows
-from workbench.runs.rows import index_path, read_index, text_of
+from workbench.runs import opening, rows
+from workbench.runs.rows import index_path, read_index, tail_index, text_of
 from workbench.runs.steps import run_steps
 from workbench.store import ROLLOUTS, append_feedback
 from workbench.types import Failure, Feedback, Reward, Verdict
@@ -22,6 +30,7 @@ NASTY = ('"rewards": {"x": {"value": 9.0, "parts": {}, ', '\\"target\\": "outcom
 
 def forget() -> None:
     rows._rows._known.clear()
+    opening._readers.clear()
 
 
 def others(number: int) -> Feedback:
@@ -136,6 +145,85 @@ def test_a_folder_that_may_not_be_written_is_read_all_the_same(large: Path, monk
     assert len(read_index(large).entries) == 8 and sorted(path.name for path in large.parent.iterdir()) == [
         "passages.jsonl", "questions.jsonl", "rollouts.index.json", "rollouts.jsonl",
     ]  # fmt: skip
+
+
+def test_the_last_rows_are_numbered_as_in_the_whole_record(tmp_path: Path) -> None:
+    append_feedback(tmp_path, [others(number) for number in range(8)])
+    path = tmp_path / ROLLOUTS
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\n\n  \n", 2) + b'{"schema": 1, "id": "half')
+    whole = read_index(path)
+    tail = tail_index(path, whole.entries[-1].offset - whole.entries[4].offset)
+    assert 0 < tail.missing < 8 == tail.rows and tail.entries == whole.entries[tail.missing :]
+    assert tail_index(path, 10**9).entries == whole.entries and tail_index(path, 10).entries == []
+    path.write_bytes(path.read_bytes()[: whole.entries[3].offset])  # a record that was cut meanwhile
+    assert tail_index(path, 10**9).rows == 3
+
+
+def test_a_large_record_shows_its_last_rows_until_all_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    record(tmp_path / "run", [rollout(step, sample) for step in (1, 2, 3) for sample in range(4)])
+    path, runs = tmp_path / "run" / ROLLOUTS, Runs(tmp_path)
+    forget()
+    for module, name, value in ((rows, "WORTH", 1), (opening, "PATIENCE", 0.05), (opening, "TAIL", path.stat().st_size // 2)):
+        monkeypatch.setattr(module, name, value)
+    with rows._rows._turn(path):  # nobody gets any further
+        listed = json.loads(rollouts(runs, "run", Query(3)))
+        assert len(listed["rows"]) == 4 and 4 <= listed["missing"] < 8 and "still being read" in listed["note"]
+        assert json.loads(curve_data(runs, ["run"]))["reading"].endswith("known: run.")
+        opened = open_row(runs, "run", "tarven/3/1")
+        assert opened.group == () and "being read" in opened.note and runs.row("run", 12).id == "tarven/3/3"
+    assert len(read_index(path).entries) == 12
+    for thread, _ in list(opening._readers.values()):
+        thread.join()
+    read, feedback = [], Runs.feedback
+    monkeypatch.setattr(Runs, "feedback", lambda self, name, entry: read.append(entry.id) or feedback(self, name, entry))
+    whole = json.loads(rollouts(runs, "run", Query(3)))
+    assert read == []  # nor paid again
+    assert whole["rows"] == listed["rows"] and whole["missing"] == 0 and "still" not in whole["note"]
+    assert len(open_row(runs, "run", "tarven/3/1").group) == 4 and json.loads(curve_data(runs, ["run"]))["reading"] == ""
+
+
+def test_what_needs_a_row_that_is_not_read_yet_waits_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    record(tmp_path / "run")
+    path, runs = tmp_path / "run" / ROLLOUTS, Runs(tmp_path)
+    forget()
+    for module, name, value in ((rows, "WORTH", 1), (opening, "PATIENCE", 0.05), (opening, "TAIL", 9000)):
+        monkeypatch.setattr(module, name, value)
+    with rows._rows._turn(path):
+        assert runs.index("run").missing
+        waiting = [
+            Thread(target=lambda: found.append(runs.row("run", 1).id)),
+            Thread(target=lambda: found.append(runs.entry("run", "tarven/1/1").id)),
+            Thread(target=lambda: found.append(exported(runs, "run", Query(), "csv")["base64"])),
+        ]
+        found: list[str] = []
+        for one in waiting:
+            one.start()
+        for one in waiting:
+            one.join(0.1)
+        assert found == []
+    for one in waiting:
+        one.join(10)
+    assert {"tarven/1/0", "tarven/1/1"} < set(found) and base64.b64decode(max(found, key=len)).count(b"tarven/1/0") >= 1
+
+
+def test_what_lies_beside_a_large_record_is_read_for_the_next_look(large: Path) -> None:
+    forget()
+    runs = Runs(large.parents[1])
+    with rows._rows._turn(large):
+        before = stamp(runs, [])
+        told = run_list(runs)[0]
+        assert told["last"] is None and "broken" not in told
+    for thread, _ in list(opening._readers.values()):
+        thread.join()
+    assert stamp(runs, []) != before and run_list(runs)[0]["last"] is not None
+
+
+def test_a_large_record_that_is_read_holds_up_no_other(tmp_path: Path) -> None:
+    record(tmp_path / "large")
+    record(tmp_path / "small")
+    forget()
+    with rows._rows._turn(tmp_path / "large" / ROLLOUTS):
+        assert len(Runs(tmp_path).index("small").entries) == 12
 
 
 def test_the_rows_tell_what_training_did_not_write_down(tmp_path: Path) -> None:

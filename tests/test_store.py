@@ -25,6 +25,7 @@ from workbench.store import (
     Store,
     append_feedback,
     iter_feedback,
+    put_feedback,
     read_questions,
     table,
 )
@@ -323,3 +324,18 @@ def test_a_pipe_in_the_place_of_a_file_is_refused_and_not_waited_for(tmp_path: P
     os.mkfifo(tmp_path / PASSAGES)
     with pytest.raises(WorkbenchError, match="is no file"):
         read_questions(tmp_path)
+
+
+def test_a_row_that_is_put_stands_once_and_the_others_stay(tmp_path: Path) -> None:
+    first, second, third = feedbacks(range(1))
+    for row in (first, second, third):
+        put_feedback(tmp_path, row)
+    new = replace(second, error=None, cost=replace(second.cost, calls=7))
+    put_feedback(tmp_path, new)
+    assert list(iter_feedback(tmp_path)) == [first, third, new]
+    append_feedback(tmp_path, [replace(new, cost=replace(new.cost, calls=8))])  # as a process leaves it that was killed
+    put_feedback(tmp_path, new)
+    assert list(iter_feedback(tmp_path)) == [first, third, new]
+    put_feedback(tmp_path, first, remove=True)
+    put_feedback(tmp_path, first, remove=True)  # which is not there any more
+    assert list(iter_feedback(tmp_path)) == [third, new]

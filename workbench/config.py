@@ -90,7 +90,7 @@ def _set(config: Any, path: str, text: str, where: str, name: str) -> Any:
         return replace(config, **{head: _set(inner[head], rest, text, where=where, name=f"{name}.{head}")})
     own = [f.name for f in fields(config) if f.name not in inner]
     if field_name in own:
-        return replace(config, **{field_name: parse(text, typing.get_type_hints(type(config))[field_name], where)})
+        return replace(config, **{field_name: parse(text, _kinds(type(config))[field_name], where)})
     homes = {part: value for part, value in inner.items() if field_name in _names(value)}
     if not homes:
         known = [*own, *(f"{part}.{inner_name}" for part, value in inner.items() for inner_name in _names(value))]
@@ -115,7 +115,7 @@ def check_values(config: Any) -> None:
     """Raise a WorkbenchError for a value that a field's Literal does not list and for a number that is not finite."""
     for part in parts(config).values():
         check_values(part)
-    for name, kind in typing.get_type_hints(type(config)).items():
+    for name, kind in _kinds(type(config)).items():
         value = getattr(config, name)
         literal = next((one for one in (kind, *typing.get_args(kind)) if typing.get_origin(one) is Literal), None)
         unset = value is None and type(None) in typing.get_args(kind)
@@ -159,6 +159,16 @@ def parse(text: str, kind: Any, where: str) -> Any:
         return kind(text)
     except ValueError as error:
         raise WorkbenchError(f"{where}: '{text}' is not {'an' if kind is int else 'a'} {kind.__name__}") from error
+
+
+_known_kinds: dict[type, dict[str, Any]] = {}
+
+
+def _kinds(config: type) -> dict[str, Any]:
+    """What each field of a config may be. Configs are checked at every row that is paid; their types stay."""
+    if config not in _known_kinds:
+        _known_kinds[config] = typing.get_type_hints(config)
+    return _known_kinds[config]
 
 
 def _names(config: Any) -> list[str]:

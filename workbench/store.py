@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from workbench.jsonl import encode, iter_rows, open_append
+from workbench.jsonl import encode, iter_rows, open_append, replace_rows
 from workbench.types import Feedback, Passage, Question, WorkbenchError
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ __all__ = [
     "Store",
     "append_feedback",
     "iter_feedback",
+    "put_feedback",
     "read_passages",
     "read_questions",
     "table",
@@ -141,6 +142,21 @@ def append_feedback(folder: Path | str, feedbacks: Sequence[Feedback]) -> None:
     """Open the record in `folder`, append, close. Many appends are faster through one open `Store`."""
     with Store(folder) as store:
         store.append(feedbacks)
+
+
+def put_feedback(folder: Path | str, feedback: Feedback, *, remove: bool = False) -> None:
+    """Append a row and take out an earlier one of its id; `remove`: take that one out alone.
+
+    For records that people write, which are small. A process that is killed leaves both: the later one counts.
+    """
+    if not remove:
+        append_feedback(folder, [feedback])
+    path = Path(folder) / ROLLOUTS
+    rows = list(iter_rows(path)) if path.is_file() else []
+    earlier = rows if remove else rows[:-1]
+    kept = [row for row in earlier if row["id"] != feedback.response.id] + rows[len(earlier) :]
+    if len(kept) < len(rows):
+        replace_rows(path, map(encode, kept))
 
 
 def iter_feedback(path: Path | str) -> Iterator[Feedback]:

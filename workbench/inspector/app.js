@@ -28,21 +28,61 @@ function permalink(data, method) {
   return location.pathname + (text ? `?${text}` : "");
 }
 
+// The address says what is open. It is written once that has been drawn: on a large page a browser takes its time for it.
+let address = null;
+function addressed(link) {
+  if (address === null) setTimeout(() => {
+    if (address !== location.pathname + location.search) history.replaceState(null, "", address);
+    address = null;
+  }, 100);
+  address = link;
+}
+
 function download(name, type, text) {
   const link = h("a", {href: URL.createObjectURL(new Blob([text], {type})), download: name});
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
+const pressed = (act) => (event) => ["Enter", " "].includes(event.key) && (event.preventDefault(), act());
 const copied = (text) => navigator.clipboard.writeText(text).then(() => true, () => false);
 const fileName = (data) => data.id.replace(/[^\w.-]+/g, "-").replace(/^-+|-+$/g, "") || "response";
 
 function mountInspect(root, gradio) {
   const actions = div("wb-actions"), place = h("div");
   root.classList.add("tv-colours", "wb-inspect");
+  const given = []; // claims that were labelled by a key, the last one last
+  const press = (id) => {
+    const found = document.querySelector(`#${id}`);
+    if (found && found.offsetParent) found.click();
+  };
+  const turn = (all, now, step) => all[(all.indexOf(now) + step + all.length) % all.length];
+  const open = () => view.state.data;
+  const claim = (step) => {
+    const ids = open() ? open().claims.map((one) => one.id) : [], at = ids.indexOf(view.state.claim);
+    if (ids.length) view.select(at < 0 ? ids[step > 0 ? 0 : ids.length - 1] : turn(ids, view.state.claim, step));
+  };
+  const method = () => {
+    const names = open() ? Object.keys(open().methods) : [];
+    if (names.length) (view.state.method = turn(names, view.state.method, 1)), view.refresh();
+  };
+  async function label(name, id) {
+    if (!open() || id === null || id === undefined) return (status.textContent = "choose a claim first: v");
+    const shown = open(), kept = await gradio.server.label_claim({key: shown.key, claim: id, label: name});
+    status.textContent = kept.error || (name ? `claim ${id + 1}: ${wordsOf(name)}, kept in ${kept.path}` : `claim ${id + 1}: taken back`);
+    if (kept.error || open() !== shown) return;
+    if (name) given.push(id);
+    view.update({...shown, claims: shown.claims.map((one) => ({...one, person: own(kept.labels, String(one.id)) || null}))});
+  }
+  const keys = div("tv wb-keys", keyList(root, [
+    ["n", "next row of the run", () => press("wb-row-after")], ["p", "previous row", () => press("wb-row-before")], ["m", "next method", method],
+    [["v", "V"], "next claim, the one before", (key) => claim(key === "v" ? 1 : -1)],
+    [["1", "2", "3", "4", "5"], `your verdict on it: ${CLAIM_LABELS.map(wordsOf).join(" · ")}`, (key) => label(CLAIM_LABELS[Number(key) - 1], view.state.claim)],
+    ["u", "undo it", () => given.length && label(null, given.pop())],
+  ]));
   root.replaceChildren(actions, place);
   const status = h("span", {class: "wb-said", role: "status"});
-  const view = tokenView(place, {onState: ({data, method}) => history.replaceState(null, "", permalink(data, method))});
+  const view = tokenView(place, {onState: ({data, method}) => addressed(permalink(data, method))});
   const copy = async () => {
     const link = location.origin + permalink(view.state.data, view.state.method);
     status.textContent = (await copied(link)) ? "link copied" : link;
@@ -55,24 +95,28 @@ function mountInspect(root, gradio) {
   onValue(gradio, (data) => {
     if (!data) {
       actions.replaceChildren();
+      keys.remove();
       view.update(null);
-      history.replaceState(null, "", permalink({}, null));
+      addressed(permalink({}, null));
       return announce(null);
     }
     const link = data.link ? [button("wb-button", "Copy link", copy)] : [];
     status.textContent = "";
     actions.replaceChildren(status, ...link, button("wb-button", "Save as HTML", save));
+    given.length = 0;
+    root.append(keys);
     view.update(data);
     announce(data);
   });
 }
 
-function mountCompare(root) {
-  const head = div("tv"), grid = div("wb-grid");
+function mountCompare(root, gradio) {
+  const head = div("tv"), grid = div("wb-grid"), beside = besideView(gradio, root);
   root.classList.add("tv-colours");
   subscribe((data) => {
+    beside.open(data);
     if (!data) return root.replaceChildren(nothingOpen());
-    root.replaceChildren(head, grid);
+    root.replaceChildren(head, grid, beside.root);
     const question = h("h3", {class: "tv-question", dir: "auto"}, data.question || "(no question)");
     head.replaceChildren(question, h("p", {class: "tv-small tv-facts"}, span("tv-tag", data.name)));
     grid.replaceChildren(...Object.keys(data.methods).map((method) => {
@@ -92,8 +136,7 @@ function answerList({rows, methods, logged = [], scored = {}, unscored = {}, sor
     return cell(nameOf(method), missing ? h("span", {class: "tv-dim", title: `not scored: ${own(row.reasons, method) || "this method has not been applied"}`}, "n/a") : worth(paid));
   };
   const line = (row, place) => h("tr", {
-    tabindex: "0", class: "wb-open", "data-row": row.id, onclick: () => open(row),
-    onkeydown: (event) => ["Enter", " "].includes(event.key) && (event.preventDefault(), open(row)),
+    tabindex: "0", class: "wb-open", "data-row": row.id, onclick: () => open(row), onkeydown: pressed(() => open(row)),
   },
   h("td", {class: "tv-claim"},
     place && askedOf(rows[place - 1]) === askedOf(row) ? null : div("tv-small", tagsOf(row), h("bdi", {}, row.question)),

@@ -76,7 +76,7 @@ def _told(runs: Runs, name: str) -> dict[str, Any]:
 
 
 def _scored_by(runs: Runs, name: str) -> str:
-    return own_method(runs, name) if runs.is_quick(name) else ""
+    return own_method(runs, name) if runs.at_hand(name) else ""
 
 
 def _status(runs: Runs, name: str, config: Mapping[str, Any]) -> str:
@@ -97,7 +97,7 @@ def _family(config: Mapping[str, Any], name: str) -> str:
 def _steps(runs: Runs, name: str) -> list[dict[str, Any]]:
     """The steps of a run for the list: from its numbers, and from its rows where these are at hand."""
     metrics = runs.metrics(name)
-    if metrics or not runs.is_quick(name):
+    if metrics or not runs.at_hand(name):
         return [dict(row) for row in metrics if type(row.get("step")) is int and finite(row.get("reward")) is not None]
     return by_step([], runs.index(name), own_method(runs, name))
 
@@ -117,7 +117,13 @@ def curve_data(runs: Runs, names: Sequence[str]) -> str:
         errors.append(f"Only {MOST} of the {len(names)} ticked runs are drawn together.")
     told = {"error": " ".join(errors)} if errors else {}
     series = [{"name": column, "title": title, "share": share} for column, title, share in _series(curves)]
-    return as_json({"runs": curves, "series": series, "note": _note(curves), **told})
+    reading = [run["name"] for run in curves if run["missing"]]
+    return as_json({"runs": curves, "series": series, "note": _note(curves), "reading": _still_read(reading), **told})
+
+
+def _still_read(names: Sequence[str]) -> str:
+    """What is said of runs of which the last rows alone are known, until all are."""
+    return f"Still being read, and drawn as far as their rows are known: {', '.join(names)}." if names else ""
 
 
 def _note(curves: Sequence[Mapping[str, Any]]) -> str:
@@ -154,6 +160,7 @@ def _curves(runs: Runs, name: str) -> dict[str, Any]:
         "name": name,
         "steps": [row["step"] for row in rows],
         "series": columns,
-        "rows": len(index.entries),
+        "rows": index.rows,
+        "missing": index.missing,
         "family": family,
     }

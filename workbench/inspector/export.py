@@ -30,7 +30,7 @@ def exported(runs: Runs, name: str, query: Query, form: str) -> dict[str, Any]:
 
     if form not in FORMS:
         raise WorkbenchError(f"no form '{form[:20]}': choose one of {', '.join(FORMS)}")
-    record = Record.of(runs, name)
+    record = Record.of(runs, name, whole=True)
     entries = listing(record, query).entries
     if len(entries) > MOST:
         raise WorkbenchError(

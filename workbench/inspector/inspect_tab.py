@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from workbench.inspector import samples
+from workbench.inspector.annotated import annotate, labels
 from workbench.inspector.listing import neighbour, query_of
 from workbench.inspector.opened import NOTHING, Opened, open_feedback, open_row, recall, show
 from workbench.inspector.parts import answered, component, message
@@ -62,8 +63,8 @@ def inspect_tab(runs: Runs) -> InspectTab:
         with gr.Row(visible=False) as stored:
             run = gr.Dropdown([], label="Run", min_width=200, scale=3, allow_custom_value=False)
             row = gr.Number(label="Row", value=1, minimum=1, precision=0, min_width=90, scale=1)
-            before = gr.Button("Previous", min_width=80, scale=0)
-            after = gr.Button("Next", min_width=70, scale=0)
+            before = gr.Button("Previous", min_width=80, scale=0, elem_id="wb-row-before")
+            after = gr.Button("Next", min_width=70, scale=0, elem_id="wb-row-after")
     with gr.Column(visible=False, elem_classes="wb-paste") as paste:
         with gr.Row():
             question = gr.Textbox(label="Question", lines=1, max_lines=4, min_width=240)
@@ -79,7 +80,7 @@ def inspect_tab(runs: Runs) -> InspectTab:
             example = gr.Button("Show the worked example", scale=0, min_width=210)
             clear = gr.Button("Clear the form", scale=0, min_width=130)
     note = component("Note")
-    view = component("Inspect", None, (export_page,), elem_id="inspect-view")
+    view = component("Inspect", None, (export_page, labeller(runs)), elem_id="inspect-view")
     turn, came = gr.State(0), gr.State(None)
 
     outputs = [view, note]
@@ -117,7 +118,8 @@ def inspect_tab(runs: Runs) -> InspectTab:
 def shown_or_error(opened: Callable[[], Opened]) -> tuple[Any, str]:
     """The value of the view and of the note; after a user's mistake nothing is open, lest an older answer stand under it."""
     try:
-        return show(opened()), message()
+        found = opened()
+        return show(found), message(note=found.note)
     except WorkbenchError as error:
         return NOTHING, message(error)
 
@@ -131,11 +133,7 @@ def open_number(runs: Runs, name: str | None, number: float | None) -> Opened:
     """Row `number` of a run, counted from 1."""
     if not name:
         raise WorkbenchError("there is no run in the runs folder yet: train one, or start the inspector with --run DIR")
-    entries = runs.index(name).entries
-    place = int(number or 1)
-    if not 1 <= place <= len(entries):
-        raise WorkbenchError(f"run '{name}' has the rows 1 to {len(entries)}: there is no row {place}")
-    return open_row(runs, name, entries[place - 1].id)
+    return open_row(runs, name, runs.row(name, int(number or 1)).id)
 
 
 def moved(runs: Runs, name: str | None, number: float | None, step: int, came: Any = None) -> tuple[Any, ...]:
@@ -145,16 +143,15 @@ def moved(runs: Runs, name: str | None, number: float | None, step: int, came: A
 
     place = int(number or 1) + step
     try:
-        entries = runs.index(name).entries if name else []
-        if name and isinstance(came, dict) and came.get("run") == name and 1 <= place - step <= len(entries):
-            found = neighbour(runs, name, query_of(came.get("query") or {}), entries[place - step - 1].id, step)
+        count = runs.index(name).rows if name else 0
+        if name and isinstance(came, dict) and came.get("run") == name and 1 <= place - step <= count:
+            found = neighbour(runs, name, query_of(came.get("query") or {}), runs.row(name, place - step).id, step)
             if found is None:
                 return gr.skip(), gr.skip(), message(note="This is the end of the list that the answer was opened from.")
-            entry, at, count = found
+            entry, at, listed = found
             view, note = shown_or_error(lambda: open_number(runs, name, entry.number + 1))
-            told = message(note=f"{at:,} of {count:,} in the list that the answer was opened from.")
+            told = message(note=f"{at:,} of {listed:,} in the list that the answer was opened from.")
             return entry.number + 1, view, note if view == NOTHING else told
-        count = len(entries)
     except WorkbenchError as error:
         return place, NOTHING, message(error)
     return (place, *shown_or_error(lambda: open_number(runs, name, place))) if 1 <= place <= count else (gr.skip(),) * 3
@@ -183,6 +180,23 @@ def most_to_see(index: Index) -> int:
     """The number of the row that a run opens with: the last of those with most claims, counted from 1."""
     most = max(index.entries, key=lambda entry: (entry.claims, entry.number), default=None)
     return most.number + 1 if most else 1
+
+
+def labeller(runs: Runs) -> Callable[[Any], dict[str, Any]]:
+    """The function with which the page keeps a person's verdict on a claim of the open response."""
+
+    @answered
+    def label_claim(asked: dict[str, Any]) -> dict[str, Any]:
+        opened, label = recall(str(asked["key"])), asked.get("label")
+        if opened.run is None:
+            raise WorkbenchError("this answer is of no stored run: its claims are labelled under What if")
+        edit = {} if label is None else {"label": label}
+        path = annotate(runs, opened.run, opened.feedback, {str(int(asked["claim"])): edit})
+        now = labels(runs, opened.run, opened.feedback)
+        show(replace(opened, labels=now))
+        return {"path": path, "labels": {str(claim): one for claim, one in now.items()}}
+
+    return label_claim
 
 
 @answered

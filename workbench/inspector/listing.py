@@ -88,9 +88,10 @@ class Record:
     paid_by: str  # the configs, as a key of what was paid
 
     @staticmethod
-    def of(runs: Runs, name: str) -> Record:
-        configs = configs_of(runs, name)
-        return Record(runs, name, runs.index(name), own_method(runs, name), configs, repr(configs))
+    def of(runs: Runs, name: str, *, whole: bool = False) -> Record:
+        """The run as far as it is read; `whole`: with all its rows, however long they take."""
+        configs, index = configs_of(runs, name), runs.whole_index(name) if whole else runs.index(name)
+        return Record(runs, name, index, own_method(runs, name), configs, repr(configs))
 
     def listed(self, entry: Entry) -> Listed:
         """What a list shows of a row, paid by every method; of one that cannot be, {"broken": why}. Each row is paid once."""

@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 from workbench.config import restore, settings
 from workbench.failures import is_logged
 from workbench.grade import rescore
+from workbench.inspector.annotated import labels
 from workbench.inspector.runs import Runs, damage
 from workbench.recipes import METHODS, checks_needed, method_configs, reward_fns, title
 from workbench.token_view import as_json, payload
@@ -32,14 +33,22 @@ class Opened:
     link: str = ""
     method: str | None = None
     run: str | None = None
+    note: str = ""  # what is said above it
+    labels: Mapping[int, str] = field(default_factory=dict)  # what a person said of its claims
     lookup: Lookup | None = field(default=None, compare=False)
 
     def data(self) -> dict[str, Any]:
         """What the page shows of it."""
         view = payload(self.feedback, self.method, self.group, name=self.name, lookup=self.lookup)
+        for claim in view["claims"]:
+            claim["person"] = self.labels.get(claim["id"])
         return view | {"link": self.link}
 
 
+STILL_READ = (
+    "This record is large and is being read for the first time: advantages, and whatever else needs the answer's group, are "
+    "shown when the answer is opened again in some seconds."
+)
 NOTHING = as_json(None)  # the view's value while no response is open
 
 _opened: OrderedDict[str, Opened] = OrderedDict()
@@ -85,7 +94,7 @@ def open_row(runs: Runs, name: str, row: str, method: str | None = None) -> Open
     Raises:
         WorkbenchError: no such run, row or method.
     """
-    entry = runs.entry(name, row)
+    entry, whole = runs.entry(name, row), runs.is_whole(name)
     feedback = runs.feedback(name, entry)
     configs = configs_of(runs, name)
     with damage(f"row {entry.number + 1} of run '{name}'"):
@@ -94,6 +103,7 @@ def open_row(runs: Runs, name: str, row: str, method: str | None = None) -> Open
     if method and method not in methods:
         raise WorkbenchError(f"no method '{method[:40]}': choose one of {', '.join(methods)}")
     first = method or next((label for label in feedback.rewards if not is_logged(label)), None)
+    said, note = _said(runs, name, feedback)
     link, lookup = "?" + urlencode({"run": name, "id": row}, errors="replace"), stored_evidence(runs, name)
     return Opened(
         rows[0],
@@ -103,8 +113,18 @@ def open_row(runs: Runs, name: str, row: str, method: str | None = None) -> Open
         link=link,
         method=first,
         run=name,
+        note=note if whole else STILL_READ,
+        labels=said,
         lookup=lookup,
     )
+
+
+def _said(runs: Runs, name: str, feedback: Feedback) -> tuple[dict[int, str], str]:
+    """What a person said of the row's claims; or, where that cannot be read, nothing and why."""
+    try:
+        return labels(runs, name, feedback), ""
+    except WorkbenchError as error:
+        return {}, f"What a person said of this answer is not shown: {error}"
 
 
 def stored_evidence(runs: Runs, name: str) -> Lookup:

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from workbench.inspector import samples
+from workbench.inspector.annotate import annotator
+from workbench.inspector.beside import same_prompt
 from workbench.inspector.guard import allowed, guard
 from workbench.inspector.inspect_tab import SOURCES, inspect_tab, most_to_see, open_number, open_sample
 from workbench.inspector.live import PAGES, indexes, live_tab, policies
@@ -72,11 +74,13 @@ def build(chosen: Settings) -> Any:
             with gr.Tab("Inspect", id="inspect"):
                 inspect = inspect_tab(runs)
             with gr.Tab("Compare", id="compare"):
-                component("Compare", elem_id="compare-view")
+                component("Compare", None, (same_prompt(runs),), elem_id="compare-view")
             with gr.Tab("What if", id="what-if"):
                 component("WhatIf", None, (what_if, saver(runs)), elem_id="what-if-view")
             with gr.Tab("Runs", id="runs"):
                 view = runs_tab(runs, inspect, tabs)
+            with gr.Tab("Annotate", id="annotate"):
+                component("Annotate", None, (annotator(runs),), elem_id="annotate-view")
             with gr.Tab("Live", id="live"):
                 policy, store = live_tab(runs, inspect, tabs)
 
@@ -89,7 +93,7 @@ def build(chosen: Settings) -> Any:
             number = runs.entry(opened.run, opened.feedback.response.id).number + 1 if opened.run else 1
             return [
                 show(opened),
-                message(error),
+                message(error, opened.note),
                 SOURCES[1] if opened.run else SOURCES[0],
                 gr.update(choices=names, value=selected),
                 number,

@@ -12,8 +12,8 @@ from workbench.token_view import as_json, script, style
 from workbench.types import WorkbenchError
 
 HERE = Path(__file__).parent
-SCRIPTS = ("app.js", "curves.js", "runs.js", "what_if.js", "answer.js")
-MOUNTS = ("Inspect", "Compare", "WhatIf", "Runs", "List", "Note", "Answer")
+SCRIPTS = ("app.js", "curves.js", "runs.js", "what_if.js", "answer.js", "beside.js", "annotate.js", "keys.js")
+MOUNTS = ("Inspect", "Compare", "WhatIf", "Runs", "List", "Note", "Answer", "Annotate")
 
 
 @cache

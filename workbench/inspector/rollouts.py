@@ -10,7 +10,7 @@ from workbench.inspector.listing import NO_OUTCOME, ORDERS, PAGE, Listed, Listin
 from workbench.inspector.runs import Runs
 from workbench.recipes import title
 from workbench.runs.rows import Index
-from workbench.runs.steps import parts_of
+from workbench.runs.steps import part_places
 from workbench.token_view import as_json
 from workbench.types import WorkbenchError
 
@@ -40,9 +40,10 @@ def rollouts(runs: Runs, name: str | None, query: Query) -> str:
         return as_json({})
     if not rows:
         note = "No rollout is like this." if _is_filtered(query) else "No rollouts are recorded of this step."
-        return as_json({"note": note, "choices": choices, "step": query.step})
+        return as_json({"note": note, "choices": choices, "step": query.step, "missing": record.index.missing})
     count = {"start": query.start, "count": len(found.entries), "page": PAGE, "choices": choices, "step": query.step}
-    note = _counted(found, query, record.index) + _left_out(damaged)
+    count |= {"missing": record.index.missing}
+    note = _counted(found, query, record.index) + _left_out(damaged) + _still_read(record.index)
     rows = [{**row, "disagreement": found.spreads.get(row["number"])} for row in rows]
     return as_json({"note": note, "rows": rows, **_columns(rows, record.own, query.order), **count})
 
@@ -63,11 +64,15 @@ def _columns(rows: Sequence[Listed], own: str, order: str) -> dict[str, Any]:
 def choices_of(record: Record) -> dict[str, Any]:
     """What the rollouts of a run can be chosen by: those of its outcomes, tiers, kinds, parts and steps that it has."""
     index, asked, own = record.index, record.runs.asked(record.name), record.own
-    known = index.memory.setdefault("choices", {"rows": 0, "outcomes": {}, "questions": {}, "parts": {}})
+    known = index.memory.setdefault("choices", {"rows": 0, "outcomes": {}, "questions": {}, "parts": {}, "unseen": {}})
     for entry in index.entries[known["rows"] :]:
         known["outcomes"][entry.outcome or NO_OUTCOME] = known["questions"][entry.question] = None
-        known["parts"].update(dict.fromkeys(parts_of(entry, own)))
-        known["rows"] = entry.number + 1
+        if (unseen := known["unseen"].get(id(entry.shape))) is None:
+            unseen = known["unseen"][id(entry.shape)] = part_places(entry.shape, own)
+        for name in [name for name, place in list(unseen.items()) if entry.numbers[place] is not None]:
+            known["parts"][name] = None
+            unseen.pop(name, None)  # another thread may look, too
+        known["rows"] += 1
     steps = [step for step in list(index.by_step) if step is not None]
     questions = [asked[key] for key in known["questions"] if key in asked]
     return {
@@ -83,6 +88,10 @@ def choices_of(record: Record) -> dict[str, Any]:
 
 def _is_filtered(query: Query) -> bool:
     return query != Query(query.step, query.order, start=query.start)
+
+
+def _still_read(index: Index) -> str:
+    return f" The record is still being read: {index.missing:,} rows before these will come." if index.missing else ""
 
 
 def _left_out(damaged: Sequence[str]) -> str:

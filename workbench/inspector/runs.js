@@ -18,10 +18,11 @@ function mountRuns(root, gradio) {
     const mine = (state.looking = {}); // what is asked for meanwhile by a hand is the newer question
     setTimeout(() => state.looking === mine && (state.looking = null), PATIENCE);
     try {
-      const found = await gradio.server.look({names: state.drawn, stamp: force ? null : state.stamp});
+      const known = force || (state.curves && state.curves.reading) ? null : state.stamp;
+      const found = await gradio.server.look({names: state.drawn, stamp: known});
       if (state.looking !== mine) return;
       if (found.error) return say(told, found);
-      if (found.same) return;
+      if (found.same) return state.missing ? await page(true) : undefined; // a large record is still being read
       const grown = state.stamp !== null;
       [state.stamp, state.runs, state.curves] = [found.stamp, JSON.parse(found.runs), JSON.parse(found.curves)];
       if (state.run === null && state.runs.length) return choose(state.runs[0].name);
@@ -37,7 +38,7 @@ function mountRuns(root, gradio) {
     if (!state.curves) return;
     const count = state.curves.runs ? board.draw(state.curves, how, at()) : 0;
     if (!state.curves.runs) board.draw({runs: [], series: []}, how, null);
-    say(told, {error: state.curves.error, note: count ? null : state.curves.note});
+    say(told, {error: state.curves.error, note: state.curves.reading || (count ? null : state.curves.note)});
   }
 
   // The run whose rollouts are listed; it is drawn as well, and its last step is shown.
@@ -68,6 +69,7 @@ function mountRuns(root, gradio) {
     if (data.choices) state.choices = data.choices;
     if (state.query.step === "last") state.query.step = data.step ?? null;
     filters.draw(state.choices, state.query);
+    state.missing = data.missing;
     const text = JSON.stringify([data.rows, data.note, data.error]), frame = () => rows.querySelector(".tv-table-frame");
     if (quiet && text === state.listed) return;
     const top = quiet && frame() ? frame().scrollTop : 0;

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 from workbench.jsonl import iter_rows
 from workbench.runs.folder import in_use
 from workbench.runs.growing import Growing, line_at
-from workbench.runs.rows import Entry, Index, is_quick, read_index
+from workbench.runs.opening import at_hand, opened_index
+from workbench.runs.rows import Entry, Index, read_index
 from workbench.score.record import settings_path
 from workbench.store import PASSAGES, QUESTIONS, ROLLOUTS, check_inside, leads_out, question_from_row
 from workbench.types import Feedback, Passage, Question, WorkbenchError
@@ -85,20 +86,42 @@ class Runs:
         return folder
 
     def index(self, name: str) -> Index:
+        """The index of a run; of a large one that is still being read, that of its last rows: it says how many are missing."""
+        with damage(f"run '{name}'"):
+            return opened_index(self.folder(name) / ROLLOUTS)
+
+    def whole_index(self, name: str) -> Index:
+        """The same with all rows, however long they take to be read."""
         with damage(f"run '{name}'"):
             return read_index(self.folder(name) / ROLLOUTS)
 
-    def is_quick(self, name: str) -> bool:
-        """Whether the index of a run is at hand, or soon made."""
+    def at_hand(self, name: str) -> bool:
+        """Whether the index of a run takes no time; what lies beside a large one is read for the next look."""
         with damage(f"run '{name}'"):
-            return is_quick(self.folder(name) / ROLLOUTS)
+            return at_hand(self.folder(name) / ROLLOUTS)
 
     def entry(self, name: str, row: str) -> Entry:
         """The entry of a row's id."""
-        entry = self.index(name).by_id.get(row)
+        entry = self.index(name).by_id.get(row) or self.whole_index(name).by_id.get(row)
         if entry is None:
             raise WorkbenchError(f"run '{name}' has no row '{row[:80]}': choose one of its list")
         return entry
+
+    def is_whole(self, name: str) -> bool:
+        """Whether all rows of a run are read, not its last alone."""
+        return not self.index(name).missing
+
+    def row(self, name: str, number: int) -> Entry:
+        """The entry of a row's number, counted from 1.
+
+        Raises:
+            WorkbenchError: there is no such row.
+        """
+        index = self.index(name)
+        if not 1 <= number <= index.rows:
+            raise WorkbenchError(f"run '{name}' has the rows 1 to {index.rows}: there is no row {number}")
+        index = index if number > index.missing else self.whole_index(name)
+        return index.entries[number - 1 - index.missing]
 
     def feedback(self, name: str, entry: Entry) -> Feedback:
         with damage(f"row {entry.number + 1} of run '{name}'"):
@@ -112,9 +135,12 @@ class Runs:
     def group(self, name: str, entry: Entry) -> list[Feedback]:
         """The responses to the same prompt, this one among them; alone where the row names no group.
 
-        Nothing where one of them is damaged: advantages over the rest would be others.
+        Nothing where one of them is damaged, or where not all rows are read yet: advantages over the rest would be others.
         """
-        members = self.index(name).by_group[entry.group] if entry.group else [entry]
+        index = self.index(name)
+        if index.missing:
+            return []
+        members = index.by_group[entry.group] if entry.group else [entry]
         try:
             return [self.feedback(name, member) for member in members[:64]]
         except WorkbenchError:
@@ -150,12 +176,13 @@ class Runs:
                 yield file.readline()
 
     def stamp(self, name: str) -> list[int]:
-        """What changes when the run's record, its numbers or its summary do, or when a process takes it up or leaves it."""
+        """What changes when the run's record, its numbers or its summary do, when a process takes it up or leaves it, and when
+        its rows come to hand."""
         with damage(f"run '{name}'"):
             folder = self.folder(name)
             files = [folder / file for file in (ROLLOUTS, METRICS, "summary.json") if (folder / file).is_file()]
             looks = [number for file in files for number in (file.stat().st_size, file.stat().st_mtime_ns)]
-            return [*looks, self.in_use(name)]
+            return [*looks, self.in_use(name), self.at_hand(name)]
 
     def in_use(self, name: str) -> bool:
         """Whether a process is training the run; one that is killed leaves it as it was, and its lock free."""

@@ -28,9 +28,10 @@ def runs_tab(runs: Runs, inspect: InspectTab, tabs: Any) -> Any:
     def opened(event: Any) -> tuple[Any, ...]:
         name, row, query = (event._data.get(key) for key in ("run", "id", "query"))
         try:
-            shown = show(open_row(runs, str(name), str(row)))
+            found = open_row(runs, str(name), str(row))
+            shown, note = show(found), message(note=found.note)
             number, came = runs.entry(str(name), str(row)).number + 1, {"run": name, "id": row, "query": query}
-            return shown, message(), "Stored run", name, number, came, gr.update(selected="inspect")
+            return shown, note, "Stored run", name, number, came, gr.update(selected="inspect")
         except WorkbenchError as error:
             return NOTHING, message(error), gr.skip(), gr.skip(), gr.skip(), None, gr.update(selected="inspect")
 

@@ -112,16 +112,18 @@ function mountWhatIf(root, gradio) {
 }
 
 // The answers to one prompt: what each is paid now, and the mean of its tokens' advantages by every estimator.
-function groupTable(rows, method) {
+function groupTable(rows, method, open = null) {
   const estimators = [...new Set(rows.flatMap((row) => Object.keys(own(row.advantages, method) || {})))];
   const cell = (label, value, more) => h("td", {class: "tv-num", "data-label": label, ...more}, value === null ? "n/a" : signed(value));
-  const line = (row) => h("tr", {class: row.open ? "tv-row-on" : ""},
+  const more = (row) => open && {tabindex: "0", "data-row": row.id, onclick: () => open(row), onkeydown: pressed(() => open(row))};
+  const line = (row) => h("tr", {class: `${row.open ? "tv-row-on" : ""}${open ? " wb-open" : ""}`, ...more(row)},
     h("td", {class: "tv-claim", dir: "auto"}, div("wb-answer", row.text)),
     cell("reward", own(row.values, method) ?? null),
     estimators.map((name) => cell(estimatorOf(name)[0], own(own(row.advantages, method) || {}, name) ?? null, {"data-estimator": name})));
   const mean = (name) => [`Advantage, ${estimatorOf(name)[0]}`, `mean over the answer's tokens; ${estimatorOf(name)[1]}`];
   const heads = ["Answer", `Reward, ${nameOf(method)}`, ...estimators.map(mean)];
   const table = plainTable(heads, rows.map(line), "tv-table wb-plain", (index) => (index ? "tv-num" : null));
-  return [h("h4", {}, `The ${rows.length} answers to this prompt`), table,
-    h("p", {class: "tv-small tv-glossary"}, h("b", {}, "Advantage: "), "what training makes of the rewards by each estimator; the mean over the answer's tokens.")];
+  const count = rows.length === 1 ? "The only answer to this prompt" : `The ${rows.length} answers to this prompt`;
+  return [h("h4", {}, count), table, estimators.length &&
+    h("p", {class: "tv-small tv-glossary"}, h("b", {}, "Advantage: "), "what training makes of the rewards by each estimator; the mean over the answer's tokens.")].filter(Boolean);
 }

@@ -7,18 +7,15 @@ from dataclasses import replace
 from typing import Any
 
 from workbench.config import override
-from workbench.failures import is_logged, unjudged
+from workbench.failures import is_logged
+from workbench.inspector.annotated import annotate, relabelled
 from workbench.inspector.controls import controls
-from workbench.inspector.opened import Opened, pay, recall
+from workbench.inspector.opened import pay, recall
 from workbench.inspector.parts import answered
 from workbench.inspector.runs import Runs
 from workbench.recipes import method_configs
-from workbench.store import ROLLOUTS, append_feedback
 from workbench.token_view.payload import group_advantages
-from workbench.types import CLAIM_LABELS, Feedback, Verdict, WorkbenchError
-from workbench.world.oracle import P_TRUE
-
-ANNOTATIONS = "annotations"  # the folder, below the runs folder, that edited labels are kept in
+from workbench.types import Feedback, WorkbenchError
 
 
 def changed(configs: Mapping[str, Any], settings: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, Any], list[str]]:
@@ -52,30 +49,6 @@ def _spelled(value: Any) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-def relabelled(feedback: Feedback, edits: Mapping[str, Mapping[str, Any]]) -> Feedback:
-    """The row with verdicts on claims as a person gave them.
-
-    Raises:
-        WorkbenchError: a label or a rating that there is none of.
-    """
-    verdicts = list(feedback.verdicts)
-    for claim, edit in edits.items():
-        target = f"claim:{int(claim)}"
-        place = next((n for n, v in enumerate(verdicts) if v.target == target and v.aspect == "fact"), None)
-        old = Verdict(target, "fact") if place is None else verdicts[place]
-        label, rating = edit.get("label", old.label), edit.get("informativeness", old.informativeness)
-        if label not in CLAIM_LABELS or rating not in (None, 1, 2, 3, 4, 5):
-            raise WorkbenchError(
-                f"'{label}' with informativeness {rating} is no verdict: choose one of {', '.join(CLAIM_LABELS)}, and 1 to 5"
-            )
-        evidence = tuple(item for item in old.evidence if not unjudged({"evidence": (item,)}))  # this person could read it
-        new = Verdict(target, "fact", label, p=P_TRUE[label], informativeness=rating, evidence=evidence, by="annotation")
-        verdicts = [*verdicts, new] if place is None else [*verdicts[:place], new, *verdicts[place + 1 :]]
-        if rating != old.informativeness:  # of no use for a reason that holds no more
-            verdicts = [verdict for verdict in verdicts if (verdict.target, verdict.aspect) != (target, "subject")]
-    return replace(feedback, verdicts=tuple(verdicts))
-
-
 @answered
 def what_if(asked: dict[str, Any]) -> dict[str, Any]:
     """The open response paid anew by the settings and labels of the page, with its group, controls and export."""
@@ -92,17 +65,18 @@ def what_if(asked: dict[str, Any]) -> dict[str, Any]:
     return {
         "view": view,
         "controls": {method: controls(config) for method, config in configs.items() if method in row.rewards},
-        "group": _group(row, group),
+        "group": group_rows(row, group),
         "line": " ".join(f"--set {argument}" for config in configs.items() for argument in differences(*config)),
         "config": {method: {"method": method, **asdict(config)} for method, config in configs.items()},
     }
 
 
-def _group(row: Feedback, group: tuple[Feedback, ...]) -> list[dict[str, Any]]:
+def group_rows(row: Feedback, group: tuple[Feedback, ...]) -> list[dict[str, Any]]:
     """Each answer of the group with its rewards, and the mean over its tokens of each estimator's advantages."""
     by_method = {method: group_advantages(group, method) for method in row.rewards if not is_logged(method)}
     return [
         {
+            "id": member.response.id,
             "text": member.response.text[:300].encode("utf-8", "replace").decode(),
             "open": member.response.id == row.response.id,
             "values": {method: reward.value for method, reward in member.rewards.items()},
@@ -125,21 +99,6 @@ def saver(runs: Runs) -> Any:
         opened = recall(str(request["key"]))
         if not request.get("edits"):
             raise WorkbenchError("no label was edited: change one first")
-        path = annotate(runs, opened, request["edits"])
-        return {"path": path}
+        return {"path": annotate(runs, opened.run, opened.feedback, request["edits"])}
 
     return save_annotations
-
-
-def annotate(runs: Runs, opened: Opened, edits: Mapping[str, Mapping[str, Any]]) -> str:
-    """Append the response with a person's verdicts to the annotations, a record like that of a run; returns its name.
-
-    Only the verdicts that were given by a person are kept: they are what a judge is compared with.
-    """
-    row = relabelled(opened.feedback, edits)
-    row = replace(row, verdicts=tuple(v for v in row.verdicts if v.by == "annotation"), rewards={})
-    folder = runs.root / ANNOTATIONS
-    if folder.is_symlink() or (folder / ROLLOUTS).is_symlink():
-        raise WorkbenchError(f"'{ANNOTATIONS}' in the runs folder, or a file in it, is a link: remove it")
-    append_feedback(folder, [row])
-    return f"{ANNOTATIONS}/rollouts.jsonl"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import os
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -47,12 +49,13 @@ class Growing(Generic[State]):
         self.start, self.add, self.load, self.keep = start, add, load, keep
         self._known: OrderedDict[Path, Known[State]] = OrderedDict()
         self._lock = Lock()
+        self._reading: dict[Path, Lock] = {}  # of each file: a large one that is read holds up no other
 
     def read(self, path: Path) -> State:
         """The state of the file as it is now; a last line that is still being written is left for the next time."""
-        with self._lock, path.open("rb") as file:
+        with self._turn(path), _uncollected(), path.open("rb") as file:
             looks = os.fstat(file.fileno())
-            known = self._known.pop(path, None) or self.load(path) or Known(self.start())
+            known = self._known.get(path) or self.load(path) or Known(self.start())
             if (known.inode, known.modified, known.size) != (looks.st_ino, looks.st_mtime_ns, looks.st_size):
                 file.seek(known.begin)
                 grown = known.inode == looks.st_ino and known.size <= looks.st_size
@@ -68,14 +71,35 @@ class Growing(Generic[State]):
                     known.scanned += len(line)
                 known.inode, known.modified, known.size = looks.st_ino, looks.st_mtime_ns, looks.st_size
                 self.keep(path, known)
+            self._remember(path, known)
+            return known.state
+
+    def _turn(self, path: Path) -> Lock:
+        with self._lock:
+            return self._reading.setdefault(path, Lock())
+
+    def _remember(self, path: Path, known: Known[State]) -> None:
+        with self._lock:
             self._known[path] = known
+            self._known.move_to_end(path)
             while len(self._known) > KEPT:
                 self._known.popitem(last=False)
-            return known.state
 
     def known(self, path: Path) -> bool:
         """Whether the file was read already, so that another look is quick."""
         return path in self._known
+
+
+@contextlib.contextmanager
+def _uncollected() -> Iterator[None]:
+    """No search for garbage among the many objects that are made and stay: it would take as long as they do."""
+    on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if on:
+            gc.enable()
 
 
 def line_at(path: Path, offset: int) -> bytes:

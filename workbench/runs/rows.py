@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
 import json
 import math
 import os
 import re
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from types import NoneType
 from typing import Any, NamedTuple
 
 from workbench.runs.growing import Growing, Known, line_at
@@ -25,6 +27,7 @@ from workbench.types import OUTCOMES
 
 FORMAT = 1  # of a kept index; another is read anew
 WORTH = 8_000_000  # bytes of new rows that an index is written for
+PIECE = 1 << 24  # bytes that are counted at once
 Shape = Mapping[tuple[str, str], int]  # (method, part or "" for the whole reward) -> its place among a row's numbers
 
 # A row as `Feedback.to_row` writes it: enough for an index, without decoding the rest. No text of a row can look like these,
@@ -72,17 +75,33 @@ class Index:
     by_group: dict[str, list[Entry]] = field(default_factory=dict, repr=False)
     by_step: dict[int | None, list[Entry]] = field(default_factory=dict, repr=False)
     memory: dict[Any, Any] = field(default_factory=dict, repr=False)  # what was worked out of these rows
+    shapes: dict[int, Shape] = field(default_factory=dict, repr=False)  # those of the rows, each once
+    missing: int = 0  # rows before these, of a record that is still being read
+
+    @property
+    def rows(self) -> int:
+        """How many the record has, those before these included."""
+        return self.missing + len(self.entries)
 
     def add(self, entry: Entry) -> None:
         self.entries.append(entry)
+        self.shapes[id(entry.shape)] = entry.shape
         self.by_id[entry.id] = entry
         self.by_group.setdefault(entry.group, []).append(entry)
         self.by_step.setdefault(entry.step, []).append(entry)
 
+    def answers(self, question: str) -> list[Entry]:
+        """The rows that answer a question; which they are is sorted out once, when it is first asked for."""
+        known = self.memory.setdefault("answers", [0, {}])
+        new = self.entries[known[0] :]
+        known[0] += len(new)
+        for entry in new:
+            known[1].setdefault(entry.question, []).append(entry)
+        return list(known[1].get(question, ()))
+
     def methods(self) -> list[str]:
         """Whose rewards the rows hold, a trainer's logged numbers among them."""
-        shapes = {id(entry.shape): entry.shape for entry in self.entries}
-        return list(dict.fromkeys(method for shape in shapes.values() for method, _ in shape))
+        return list(dict.fromkeys(method for shape in list(self.shapes.values()) for method, _ in shape))
 
 
 def read_index(path: Path) -> Index:
@@ -91,8 +110,34 @@ def read_index(path: Path) -> Index:
 
 
 def is_quick(path: Path) -> bool:
-    """Whether the index of a file is at hand, or soon made."""
-    return _rows.known(path) or index_path(path).is_file() or path.stat().st_size < WORTH
+    """Whether the index of a file is at hand, or made at once: none is kept of so few rows."""
+    return _rows.known(path) or path.stat().st_size < WORTH
+
+
+def tail_index(path: Path, most: int) -> Index:
+    """The rows in the last `most` bytes of a file, and how many are before them."""
+    with path.open("rb") as file:
+        begin = max(0, file.seek(0, os.SEEK_END) - most)
+        file.seek(begin)
+        begin += len(file.readline()) if begin else 0  # the line that this falls into
+        file.seek(begin)
+        lines = file.read(most).split(b"\n")[:-1]  # the last one is still being written
+    index = Index(missing=_count(path, begin))
+    for line in lines:
+        if line.strip():
+            index.add(_entry(index.rows, begin, line))
+        begin += len(line) + 1
+    return index
+
+
+def _count(path: Path, end: int) -> int:
+    """How many rows stand before a line: the lines that are not empty."""
+    count = 0
+    with path.open("rb") as file:
+        while file.tell() < end and (piece := file.read(min(PIECE, end - file.tell()))):
+            lines = io.BytesIO(piece + (b"" if piece.endswith(b"\n") else file.readline()))
+            count += sum(not line.isspace() for line in lines)
+    return count
 
 
 def index_path(path: Path) -> Path:
@@ -228,10 +273,8 @@ def _load(path: Path) -> Known[Index] | None:
         if stored["format"] != FORMAT:
             return None
         looks, index = path.stat(), Index()
-        shapes = [_shaped({(str(method), str(part)): None for method, part in names})[0] for names in stored["shapes"]]
-        rows = zip(*(stored[name] for name in _COLUMNS), stored["shape"], stored["numbers"], strict=True)
-        for number, (*plain, shape, numbers) in enumerate(rows):
-            index.add(_checked(Entry._make((number, *plain, shapes[shape], tuple(map(finite, numbers)))), looks.st_size))
+        for entry in _stored_entries(stored, looks.st_size):
+            index.add(entry)
         last = line_at(path, stored["begin"])
         same = (stored["modified"], stored["size"]) == (looks.st_mtime_ns, looks.st_size)
         inode, known = looks.st_ino if same else int(stored["inode"]), int(stored["scanned"])
@@ -251,13 +294,38 @@ def _digest(line: bytes) -> str:
 _COLUMNS = ("offset", "id", "question", "group", "step", "claims", "unplaced", "outcome", "length", "cut")
 
 
-def _checked(entry: Entry, size: int) -> Entry:
-    texts, counts = (entry.id, entry.question, entry.group), (entry.offset, entry.claims, entry.unplaced, entry.length)
-    if not (all(type(text) is str for text in texts) and all(type(count) is int and 0 <= count < size for count in counts)):
+_TEXTS, _COUNTS = ("id", "question", "group"), ("offset", "claims", "unplaced", "length")
+
+
+def _stored_entries(stored: Mapping[str, Any], size: int) -> Iterator[Entry]:
+    """The entries of a kept index of a file of that size; each column is checked as a whole.
+
+    Raises:
+        ValueError: a value that no entry has.
+    """
+    texts, counts = ([value for name in names for value in stored[name]] for names in (_TEXTS, _COUNTS))
+    if not (_kinds(texts) <= {str} and _kinds(counts) <= {int} and 0 <= min(counts) <= max(counts) < size):
         raise ValueError("no entry")
-    if not (entry.step is None or type(entry.step) is int) or len(entry.numbers) != len(entry.shape):
+    if not (_kinds(stored["step"]) <= {int, NoneType} and _kinds(stored["cut"]) <= {bool}):
         raise ValueError("no entry")
-    return entry if entry.outcome is None or entry.outcome in OUTCOMES else entry._replace(outcome=None)
+    shapes = [_shaped({(str(method), str(part)): None for method, part in names})[0] for names in stored["shapes"]]
+    rows = [shapes[place] for place in stored["shape"]]
+    paid = stored["numbers"]
+    numbers = list(map(tuple, paid if _are_finite(paid) else [map(finite, one) for one in paid]))
+    if list(map(len, numbers)) != list(map(len, rows)):
+        raise ValueError("no entry")
+    columns = {**stored, "outcome": [label if label in OUTCOMES else None for label in stored["outcome"]]}
+    return map(Entry._make, zip(range(len(rows)), *(columns[name] for name in _COLUMNS), rows, numbers, strict=True))
+
+
+def _are_finite(rows: Iterable[Iterable[Any]]) -> bool:
+    """Whether all numbers are floats that a curve can draw, as nearly always: they are told without a look at each."""
+    flat = [number for row in rows for number in row]
+    return _kinds(flat) <= {float, NoneType} and all(map(math.isfinite, filter(None, flat)))
+
+
+def _kinds(values: Iterable[Any]) -> set[type]:
+    return set(map(type, values))
 
 
 def _keep(path: Path, known: Known[Index]) -> None:

@@ -6,15 +6,16 @@ for the reward *(ours)*: TRL weighs its reward functions alike unless told other
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import Any
 
 from workbench.failures import is_logged
 from workbench.jsonl import iter_rows
-from workbench.runs.rows import Entry, Index, finite, read_index
+from workbench.runs.rows import Entry, Index, Shape, finite, read_index
 from workbench.types import OUTCOMES
 
 TOTALS = ("reward", "score")  # columns that are the whole reward, the first one first
@@ -42,12 +43,15 @@ def reward_of(entry: Entry, method: str) -> float | None:
 
 def parts_of(entry: Entry, method: str) -> dict[str, float]:
     """What the reward is made of: the method's parts as `part:NAME`, or every logged number as `logged:NAME`."""
-    if method:
-        told = {f"part:{part}": entry.value(name, part) for name, part in entry.shape if name == method and part}
-    else:
-        logged = (name for name, part in entry.shape if is_logged(name) and not part)
-        told = {f"logged:{name.partition(':')[2]}": entry.value(name) for name in logged}
+    told = {name: entry.numbers[place] for name, place in part_places(entry.shape, method).items()}
     return {name: value for name, value in told.items() if value is not None}
+
+
+def part_places(shape: Shape, method: str) -> dict[str, int]:
+    """Where rows of that shape have what `parts_of` tells among their numbers."""
+    if method:
+        return {f"part:{part}": place for (name, part), place in shape.items() if name == method and part}
+    return {f"logged:{name.partition(':')[2]}": place for (name, part), place in shape.items() if is_logged(name) and not part}
 
 
 def paid_by(index: Index, method: str = "") -> str:
@@ -64,8 +68,7 @@ def step_means(index: Index, method: str) -> dict[int, Mapping[str, Any]]:
     known = index.memory.setdefault(("steps", method), {})
     cuts = index.memory.setdefault("cut", [0, False])  # rows that were looked at, and whether any was cut off
     entries = index.entries[cuts[0] :]
-    looked = entries[-1].number + 1 if entries else cuts[0]
-    cuts[:] = [looked, cuts[1] or any(entry.cut for entry in entries)]  # else nobody may have noted any
+    cuts[:] = [cuts[0] + len(entries), cuts[1] or any(entry.cut for entry in entries)]  # else nobody may have noted any
     for step, rows in list(index.by_step.items()):
         if step is not None and known.get(step, (0,))[0] != (len(rows), cuts[1]):
             known[step] = ((len(rows), cuts[1]), _means(rows[:], method, cuts[1]))
@@ -76,10 +79,12 @@ def _means(rows: Sequence[Entry], method: str, cuts: bool) -> dict[str, Any]:
     values = [reward_of(row, method) for row in rows]
     scored = [value for value in values if value is not None]
     outcomes = [row.outcome for row in rows if row.outcome]
+    places = {id(row.shape): part_places(row.shape, method).items() for row in {id(row.shape): row for row in rows}.values()}
     parts: dict[str, list[float]] = {}
     for row in rows:
-        for name, value in parts_of(row, method).items():
-            parts.setdefault(name, []).append(value)
+        for name, place in places[id(row.shape)]:
+            if (value := row.numbers[place]) is not None:
+                parts.setdefault(name, []).append(value)
     return {
         **{
             rate: outcomes.count(label) / len(outcomes) if outcomes else None
@@ -99,8 +104,14 @@ def _spread(rows: Sequence[Entry], values: Sequence[float | None]) -> float | No
     for row, value in zip(rows, values, strict=True):
         if value is not None and row.group:
             groups.setdefault(row.group, []).append(value)
-    spreads = [stdev(group) for group in groups.values() if len(group) > 1]
+    spreads = [_deviation(group) for group in groups.values() if len(group) > 1]
     return fmean(spreads) if spreads else None
+
+
+def _deviation(values: Sequence[float]) -> float:
+    """The sample's standard deviation, in floats: `statistics.stdev` counts in fractions, thirty times as long."""
+    mean = fmean(values)
+    return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
 
 
 def by_step(metrics: Sequence[Mapping[str, Any]], index: Index, method: str) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ function claimTable(state, {select: choose, edit, refresh}) {
   const style = (method, more = "") => `tv-num${method === state.method ? " tv-now" : ""}${more}`;
   const cell = (method, content, more) => h("td", {class: style(method, more), "data-label": nameOf(method)}, content);
   const paid = (method, id) => {
-    const events = data.methods[method].events.filter((event) => event.claim === id);
+    const events = paidFor(data.methods[method], id);
     if (!events.length) return cell(method, span("tv-dim", "·"), " tv-nothing");
     const title = events.map((event) => `${partOf(method, event.part)[0]} ${signed(event.value, 3)}`).join(", ");
     return cell(method, worth(events.reduce((sum, event) => sum + event.value, 0), {title}));
@@ -30,6 +30,13 @@ function claimTable(state, {select: choose, edit, refresh}) {
     closing("paid for no single claim", "", (method) => paid(method, null)),
     closing("total", " tv-total", total))));
   return div("", data.claims.length > FEW ? claimBar(state, refresh) : null, table, glossary(data));
+}
+
+// The same table once another method counts: what it says of each claim stays, and one column is marked in the place of another.
+function turnClaims(part, state, refresh) {
+  const methods = Object.keys(state.data.methods), bar = part.querySelector(".tv-claim-bar");
+  if (bar) keepFocus(part, () => bar.replaceWith(claimBar(state, refresh)));
+  for (const {cells} of part.querySelectorAll("tr")) methods.forEach((method, index) => cells[4 + index].classList.toggle("tv-now", method === state.method));
 }
 
 const FEW = 5; // claims that are seen at a glance: neither chosen nor sorted
@@ -82,11 +89,18 @@ function claimRow(claim, {choose, edit, rewards}) {
   },
   h("td", {class: "tv-id", "data-label": "claim"}, String(claim.id + 1)),
   h("td", {class: "tv-claim"}, h("div", {dir: "auto"}, claim.text), matched(claim)),
-  h("td", {class: "tv-label", "data-label": "verdict"}, verdict, sure, notes),
+  h("td", {class: "tv-label", "data-label": "verdict"}, verdict, sure, notes, personal(claim)),
   h("td", {class: "tv-info", "data-label": "informative"}, edit ? infoSelect(claim, edit) : dots(claim.informativeness)),
   rewards,
   h("td", {class: "tv-evidence"}, evidence(claim)));
   return row;
+}
+
+// What a person said of the claim, beside what the judge did.
+function personal(claim) {
+  if (!claim.person) return null;
+  const judged = own(LABELS, claim.label) && claim.by !== "annotation", agree = claim.person === claim.label;
+  return div("tv-person", small("a person: "), chip(claim.person), judged ? small(agree ? " agrees" : " disagrees") : null);
 }
 
 // Where the claim was found in the text, and how much of it.

@@ -11,7 +11,7 @@ function tokenView(root, options = {}) {
   const [beside, below] = options.compact ? [[], []] : [[parts.pay, parts.checks], [parts.claims]];
   const view = div(`tv${options.compact ? " tv-compact" : ""}`, parts.head, div("tv-columns", main, beside), below, tip);
   root.replaceChildren(view);
-  let drawn = {elements: [], claimsAt: [], characters: []}, shape = "", cursor = 0;
+  let drawn = {elements: [], claimsAt: [], characters: []}, shape = "", cursor = 0, shown = null, listed = "";
 
   const values = (channel = state.channel) => series(state.data, state.method, channel, state.estimator);
 
@@ -36,16 +36,29 @@ function tokenView(root, options = {}) {
     const {data} = state;
     if (!values()) state.channel = CHANNELS.map(([name]) => name).find((name) => values(name)) || "reward";
     const scale = paint(drawn.elements, values(), state.channel);
-    parts.head.replaceChildren(...(options.compact ? compactHead(state) : viewHead(state)));
-    parts.notes.replaceChildren(...(options.compact ? [] : notes(state, select)));
+    const fresh = data !== shown;
+    shown = data;
+    if (fresh || options.compact) parts.head.replaceChildren(...(options.compact ? compactHead(state) : viewHead(state)));
     if (!options.compact) {
       keepFocus(parts.bar, () => parts.bar.replaceChildren(...toolbar(state, values, refresh)));
       parts.legend.replaceChildren(...legend(state, scale));
+      drawClaims(fresh);
+    }
+    if (fresh && !options.compact) {
+      parts.notes.replaceChildren(...notes(state, select));
       parts.checks.replaceChildren(...checkCard(data));
-      keepFocus(parts.claims, () => parts.claims.replaceChildren(claimTable(state, {select, edit: options.onEdit, refresh})));
     }
     mark();
     if (options.onState) options.onState(state);
+  }
+
+  // A long answer has hundreds of claims: their table is built anew only where other claims, or another order, are to be seen.
+  function drawClaims(fresh) {
+    const order = shownClaims(state).map((claim) => claim.id).join();
+    const build = () => parts.claims.replaceChildren(claimTable(state, {select, edit: options.onEdit, refresh}));
+    if (fresh || order !== listed) keepFocus(parts.claims, build);
+    else turnClaims(parts.claims, state, refresh);
+    listed = order;
   }
 
   // Outline what is selected, in the text and in the table, and list it beside the text.
@@ -163,4 +176,15 @@ function keepFocus(part, rebuild) {
 }
 
 const covers = (event, index) => (event.from === null ? event.token === index : event.from <= index && index <= event.token);
-const eventsOf = (state, id) => (state.method ? state.data.methods[state.method].events.filter((event) => event.claim === id) : []);
+const eventsOf = (state, id) => (state.method ? paidFor(state.data.methods[state.method], id) : []);
+
+// What a method paid for a claim; null: for none. Sorted out once for all claims of an answer.
+const sortedOut = new WeakMap();
+function paidFor(found, id) {
+  if (!sortedOut.has(found)) {
+    const byClaim = new Map();
+    for (const event of found.events) byClaim.has(event.claim) ? byClaim.get(event.claim).push(event) : byClaim.set(event.claim, [event]);
+    sortedOut.set(found, byClaim);
+  }
+  return sortedOut.get(found).get(id) || [];
+}

@@ -1,0 +1,94 @@
+// Annotate: one claim after another, with its answer and its evidence, and without what the judge made of it.
+
+const ORDER_WORDS = {random: "in a random order, the same for everyone", recorded: "as recorded"};
+
+function mountAnnotate(root, gradio) {
+  root.classList.add("tv-colours", "wb-annotate");
+  const bar = div("wb-filters"), done = div("wb-done"), last = h("p", {class: "tv-small", role: "status"}), card = div("wb-panel"), out = h("p", {class: "tv-failure", role: "alert", hidden: true});
+  let now = {claim: null, labels: []}, state = {run: null, order: "random"}, passed = [], seen = [], asking = false, begun = false;
+
+  // What the page asks: the claim `at`, else the next; `given` is kept before.
+  async function ask(more = {}) {
+    if (asking) return;
+    asking = true;
+    root.setAttribute("aria-busy", "true");
+    try {
+      const found = await gradio.server.annotation({...state, passed, ...more});
+      out.hidden = !found.error;
+      out.textContent = found.error || "";
+      if (found.error) return;
+      draw(JSON.parse(found.text), more.given);
+    } finally {
+      asking = false;
+      root.removeAttribute("aria-busy");
+    }
+  }
+
+  const place = () => now.claim && now.claim.place;
+  const same = (one) => (other) => JSON.stringify(one) === JSON.stringify(other);
+  const label = (name) => place() && (seen.push(place()), ask({given: {place: place(), label: name}}));
+  const next = () => place() && (seen.push(place()), passed.push(place()), ask());
+  const previous = () => seen.length && ask({at: seen.pop()});
+  // The label that was given last is taken back, and its claim is shown again.
+  const given = [];
+  function undo() {
+    if (asking || !given.length) return;
+    const one = given.pop();
+    seen = seen.filter((other) => !same(one)(other));
+    ask({given: {place: one, label: null}, at: one});
+  }
+
+  function draw(data, kept) {
+    if (kept && kept.label) given.push(kept.place);
+    now = data;
+    Object.assign(state, {run: data.run});
+    const choice = (words, name, options) => h("label", {}, `${words} `, select(words, "tv-select",
+      (event) => ((state[name] = event.target.value), ([passed, seen] = [[], []]), (given.length = 0), ask()),
+      options.map(([value, text]) => h("option", {value, selected: value === state[name]}, text))));
+    keepFocus(bar, () => bar.replaceChildren(choice("Claims of run", "run", data.runs.map((name) => [name, name])),
+      choice("Order", "order", data.orders.map((name) => [name, ORDER_WORDS[name] || name]))));
+    done.replaceChildren(h("progress", {max: data.total || 1, value: data.done, "aria-label": "labelled claims"}),
+      span("", `${data.done.toLocaleString()} of ${data.total.toLocaleString()} claims labelled`), span("wb-agreement", agreementWords(data.agreement)));
+    last.replaceChildren(...lastWords(data.last));
+    card.replaceChildren(...(data.claim ? claimCard(data.claim) : [h("p", {}, data.total ? "Every claim is labelled, or passed over." : "The rows of this run make no claims.")]));
+  }
+
+  function claimCard(claim) {
+    const letters = Array.from(claim.answer), [start, end] = claim.span || [0, 0];
+    const text = [letters.slice(0, start).join(""), h("mark", {}, letters.slice(start, end).join("")), letters.slice(end).join("")];
+    const choices = now.labels.map((name, index) => button(`wb-button wb-choice${claim.label === name ? " wb-chosen" : ""}`, [h("kbd", {}, String(index + 1)), " ", chip(name)], () => label(name),
+      {"data-label": name, "aria-pressed": String(claim.label === name), title: meaningOf(name)}));
+    return [
+      h("p", {class: "tv-small"}, span("tv-tag", h("bdi", {}, claim.place[0])), `claim ${claim.id + 1}`),
+      h("h3", {class: "wb-claim-text", dir: "auto"}, claim.text), div("wb-choices", choices),
+      h("h4", {}, "Evidence"), claim.evidence.length ? div("tv-evidence wb-wide", opened(evidence(claim))) : h("p", {class: "tv-small"}, "No evidence is stored for this claim: go by what you know, or pass it over."),
+      h("h4", {}, "Question"), h("p", {dir: "auto"}, claim.question || "(no question)"), claim.answers.length ? h("p", {class: "tv-small"}, `Gold answer ${claim.answers.join(" · ")}`) : null,
+      h("h4", {}, "Answer"), h("p", {class: "wb-differs", dir: "auto"}, claim.span ? text : claim.answer),
+    ].filter(Boolean);
+  }
+  const opened = (all) => all.map((one) => ((one.open = true), one));
+
+  const digits = ["1", "2", "3", "4", "5"];
+  const keys = keyList(root, [
+    [digits, "the verdict", (key) => now.labels[Number(key) - 1] && label(now.labels[Number(key) - 1])],
+    ["n", "next claim, this one unlabelled", next], ["p", "the claim before", previous], ["u", "undo the last label", undo],
+  ]);
+  const steps = div("wb-actions", button("wb-button", "Previous", previous), button("wb-button", "Pass over", next), button("wb-button", "Undo", undo));
+  root.replaceChildren(div("tv", bar, done, steps, keys, last, out, card));
+  const start = () => root.offsetParent && !begun && ((begun = true), ask());
+  new IntersectionObserver(start).observe(root);
+}
+
+function agreementWords({n, accuracy, kappa}) {
+  if (!n) return "The judge is compared with you as soon as both have labelled a claim.";
+  const measure = kappa === null ? "" : `, Cohen's κ ${number(kappa)}`;
+  return `You and the judge agree on ${Math.round(accuracy * n)} of ${n} (${Math.round(100 * accuracy)} %${measure}).`;
+}
+
+function lastWords(one) {
+  if (!one) return [];
+  const text = h("q", {dir: "auto"}, one.text);
+  if (!one.label) return ["Taken back: ", text];
+  const judge = one.judge ? ["; the judge: ", chip(one.judge), one.judge === one.label ? " – you agree" : " – you disagree"] : ["; the judge gave no verdict"];
+  return ["Kept: ", text, " – you: ", chip(one.label), ...judge];
+}

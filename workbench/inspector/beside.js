@@ -1,0 +1,86 @@
+// The same prompt elsewhere: the open answer beside another one of another step or run, and where their words differ.
+
+function besideView(gradio, seenIn) {
+  const bar = div("wb-filters"), told = h("p", {class: "tv-small", role: "status"}), out = h("div");
+  const root = h("section", {class: "tv wb-same"}, h("h4", {}, "The same prompt in another step or run"), bar, told, out);
+  let at = null, asked = null, other = {}, method = null, turn = 0;
+
+  async function ask(change) {
+    const mine = ++turn;
+    other = {...other, ...change};
+    const found = await gradio.server.beside({...at, other});
+    if (mine !== turn) return; // an older answer than the last question
+    if (found.error) return (told.textContent = found.error), out.replaceChildren();
+    draw(JSON.parse(found.text));
+  }
+
+  function draw(data) {
+    const methods = Object.keys(data.first.values).filter((name) => own(NAMES, name));
+    if (!methods.includes(method)) method = methods[0] || null;
+    const again = (name) => ((method = name), draw(data));
+    const choice = (words, value, options, change) =>
+      h("label", {}, `${words} `, select(words, "tv-select", (event) => change(event.target.value), options.map(([key, text]) => h("option", {value: key, selected: key === value}, text))));
+    const step = (one) => [String(one), one === null ? "without steps" : String(one)];
+    keepFocus(bar, () => bar.replaceChildren(
+      choice("Beside it: run", data.run, data.runs.map((name) => [name, name]), (run) => ask({run, step: undefined, id: undefined})),
+      data.steps.length ? choice("step", String(data.step), data.steps.map(step), (one) => ask({run: data.run, step: one === "null" ? null : Number(one), id: undefined})) : "",
+      choice("rewards by", method, methods.map((name) => [name, nameOf(name)]), again)));
+    told.textContent = data.note || "";
+    if (!data.second) return out.replaceChildren();
+    const first = (row) => ((at = {...at, id: row.id}), ask({}));
+    const sides = [[data.first, 1, first, "The open answer"], [data.second, 2, (row) => ask({run: data.run, step: data.step, id: row.id}), "Beside it"]];
+    out.replaceChildren(
+      h("p", {class: "tv-small"}, ...differenceWords(data)),
+      div("wb-two", sides.map(([side, place, , title]) => answerSide(side, title, data.pieces, place, method))),
+      paidTable(data, methods),
+      div("wb-two", sides.map(([side, , open]) => div("wb-side-group", groupTable(side.group, method, open)))));
+  }
+
+  // It is asked for once the tab is seen: whoever only reads answers waits for none of it.
+  const start = () => {
+    if (!seenIn.offsetParent || asked === at) return;
+    asked = at;
+    if (at) ask({}).catch(() => null);
+  };
+  new IntersectionObserver(start).observe(seenIn);
+  function open(data) {
+    const query = new URLSearchParams((data && data.link) || ""), [run, id] = [query.get("run"), query.get("id")];
+    const row = run === null ? null : {run, id};
+    if (JSON.stringify(row) === JSON.stringify(at)) return;
+    [at, other, method] = [row, {}, data && data.method];
+    turn += 1;
+    [bar, out].forEach((part) => part.replaceChildren());
+    told.textContent = at ? "" : "This answer is of no stored run: there is none beside it. Open one under Runs.";
+    start();
+  }
+  return {root, open};
+}
+
+function differenceWords({by, pieces}) {
+  const words = {words: "word by word", sentences: "sentence by sentence, since word by word would take too long", texts: "as a whole: they are too long to be compared"}[by];
+  if (pieces.every(([same]) => same)) return ["Both answers are the same, but for white space."];
+  return [`Compared ${words}. `, h("del", {}, "Only in the first"), " · ", h("ins", {}, "only in the second"), "."];
+}
+
+function answerSide(side, title, pieces, place, method) {
+  const piece = (one) => (one[0] ? one[place] : one[place] ? h(place === 1 ? "del" : "ins", {}, one[place]) : null);
+  const value = own(side.values, method), missing = value === null || value === undefined;
+  const where = [side.run, side.step === null ? null : `step ${side.step}`, side.id].filter(Boolean);
+  return h("section", {class: "wb-panel", "aria-label": title},
+    div("tv-compact-head", h("h3", {}, title), span(`tv-value tv-value-${tone(value || 0)}`, missing ? "not scored" : signed(value))),
+    h("p", {class: "tv-small"}, where.map((one) => span("tv-tag", h("bdi", {}, one))), side.outcome ? chip(side.outcome) : null),
+    h("div", {class: "wb-differs", dir: "auto"}, pieces.map(piece)));
+}
+
+// What each method pays for the two, and what the second earns more.
+function paidTable({first, second}, methods) {
+  const cell = (label, side, name) => {
+    const value = own(side.values, name), missing = value === null || value === undefined;
+    const why = `not scored: ${own(side.reasons, name) || "this method has not been applied"}`;
+    return h("td", {class: "tv-num", "data-label": label}, missing ? h("span", {class: "tv-dim", title: why}, "n/a") : worth(value));
+  };
+  const more = (name) => [first, second].every((side) => known(own(side.values, name))) ? signed(second.values[name] - first.values[name]) : "–";
+  const line = (name) => h("tr", {"data-method": name}, h("td", {}, nameOf(name)), cell("open", first, name), cell("beside it", second, name),
+    h("td", {class: "tv-num", "data-label": "difference"}, more(name)));
+  return div("wb-same-paid", plainTable(["Reward", "The open answer", "Beside it", "Difference"], methods.map(line), "tv-table wb-plain", (index) => (index ? "tv-num" : null)));
+}

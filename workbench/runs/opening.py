@@ -1,0 +1,64 @@
+"""A large record while it is opened: its last rows at once, and all of them as soon as a thread has read them."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from pathlib import Path
+from threading import Lock, Thread
+
+from workbench.runs.rows import Index, index_path, is_quick, read_index, tail_index
+
+PATIENCE = 1.0  # seconds from the beginning that the whole is waited for
+TAIL = 8_000_000  # bytes of the rows that are shown meanwhile
+
+_readers: dict[Path, tuple[Thread, float]] = {}  # and when each began
+_tails: dict[Path, tuple[tuple[int, int], Index]] = {}  # how each file looked, and its last rows
+_lock = Lock()
+
+
+def opened_index(path: Path) -> Index:
+    """The index of a file of rows; of one that takes longer to read, that of its last rows, which says how many are missing."""
+    if not is_quick(path):
+        reader, began = _reader(path)
+        reader.join(max(0.0, began + PATIENCE - time.monotonic()))
+        if reader.is_alive() and (tail := _tail(path)).entries:
+            return tail
+        reader.join()
+    known, index = _tails.pop(path, None), read_index(path)  # at hand now; or what the reader ran into, for whoever asks
+    if known and known[1].entries == index.entries[known[1].missing : known[1].rows]:
+        index.memory.setdefault("paid", known[1].memory.get("paid", {}))  # what was paid of its rows is not paid again
+    return index
+
+
+def at_hand(path: Path) -> bool:
+    """Whether the index takes no time; one that lies beside its file is read for the next time that this is asked."""
+    waiting = index_path(path).is_file() and path not in _readers
+    if waiting and not is_quick(path) and not any(thread.is_alive() for thread, _ in list(_readers.values())):
+        _reader(path)
+    return is_quick(path)
+
+
+def _reader(path: Path) -> tuple[Thread, float]:
+    """The thread that reads a file, which goes on when nobody waits for it."""
+    with _lock:
+        if path not in _readers or not _readers[path][0].is_alive():
+            began = time.monotonic()
+            _tail(path)  # before the other thread computes: beside it this would take several times as long
+            _readers[path] = Thread(target=_read, args=(path,), daemon=True), began
+            _readers[path][0].start()
+        return _readers[path]
+
+
+def _read(path: Path) -> None:
+    with contextlib.suppress(Exception):  # raised anew where the index is asked for
+        read_index(path)
+
+
+def _tail(path: Path) -> Index:
+    """The last rows, read once for as long as the file looks the same."""
+    stat = path.stat()
+    look, known = (stat.st_size, stat.st_mtime_ns), _tails.get(path)
+    if known is None or known[0] != look:
+        known = _tails[path] = look, tail_index(path, TAIL)
+    return known[1]
