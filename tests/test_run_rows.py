@@ -8,6 +8,7 @@ import os
 from dataclasses import replace
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import pytest
 
@@ -174,8 +175,13 @@ def test_a_large_record_shows_its_last_rows_until_all_are_read(tmp_path: Path, m
     assert len(read_index(path).entries) == 12
     for thread, _ in list(opening._readers.values()):
         thread.join()
-    read, feedback = [], Runs.feedback
-    monkeypatch.setattr(Runs, "feedback", lambda self, name, entry: read.append(entry.id) or feedback(self, name, entry))
+    read, feedback = list[str](), Runs.feedback
+
+    def counted(self: Runs, name: str, entry: Any) -> Any:
+        read.append(entry.id)
+        return feedback(self, name, entry)
+
+    monkeypatch.setattr(Runs, "feedback", counted)
     whole = json.loads(rollouts(runs, "run", Query(3)))
     assert read == []  # nor paid again
     assert whole["rows"] == listed["rows"] and whole["missing"] == 0 and "still" not in whole["note"]
