@@ -72,6 +72,11 @@ def written_outline(outline: Outline) -> str:
     return f"[Structure] {outline.structure}\n[Outline]\n{points}\n[Answer]\n{outline.answer}"
 
 
+def formed(outline: Outline) -> bool:
+    """Whether it is read back as it is written."""
+    return read_outline(written_outline(outline)) == outline
+
+
 def citations(text: str) -> list[int]:
     """The numbers of the passages that a text cites, as in "… [2][3].", in their order."""
     return [int(number) for number in _CITED.findall(text)]
