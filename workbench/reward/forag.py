@@ -12,7 +12,7 @@ from workbench.answers.outline import MOST_POINTS
 from workbench.answers.repeats import gist
 from workbench.answers.sections import unfinished
 from workbench.reward.verdicts import Table, by_sentence, claims, find, on_claim, probability, scored, sums, supported, total
-from workbench.types import SUBJECTS, Claim, Event, Feedback, Reward, RewardFn
+from workbench.types import SUBJECTS, Claim, Event, Feedback, Reward, RewardFn, WorkbenchError
 
 Evaluation = Literal["holistic", "sentence", "subclaim"]
 Repeats = Literal["paid", "once"]
@@ -71,8 +71,10 @@ def forag(
         }  # fmt: skip
         return Reward(total(events), {**sums(events, "factuality"), **parts}, tuple(events), unplaced=_unplaced(feedback))
 
+    if evaluation == "holistic" and repeats == "once":
+        raise WorkbenchError("forag.repeats is once: evaluation=holistic pays no sentence; leave it out")
     joined = min if evaluation == "sentence" else aggregate
-    once = repeats == "once" and evaluation != "holistic"
+    once = repeats == "once"
     promised = 1 if evaluation == "holistic" else MOST_POINTS
     return reward
 
