@@ -222,11 +222,12 @@ def test_what_would_be_read_back_otherwise_is_no_part_of_a_plan(text: str) -> No
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [("", "blank"), ("…", "blank"), (None, "type"), (["A [1]."], "type"), ("A [4].", "label"), ("A [0].", "label"),
+     ("A [1, 9].", "label"), ("A [2-4].", "label"), ("A [1; 1234].", "label"), ("A, in [2019].", "label"),
      ("A\ud800 [1].", "characters")],
 )  # fmt: skip
 def test_an_answer_cites_passages_that_are_there(answer: Any, expected: str) -> None:
     assert kind("expand", json.dumps({"answer": answer}), 3) == expected
-    assert read("expand", '{"answer": "A [3], in [2019] and a[i]."}', 3) == "A [3], in [2019] and a[i]."
+    assert read("expand", '{"answer": "A [3], in 2019 [1, 2] and a[i] [1-3]."}', 3) == "A [3], in 2019 [1, 2] and a[i] [1-3]."
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ import re
 import unicodedata
 
 from workbench.answers.kept import kept
+from workbench.answers.outline import uncited
 from workbench.answers.sections import unmarked
 from workbench.answers.text import normalise
 
-_CITED = re.compile(r"[\[\u3010\uff3b][\d\s,;\-\u2013]*[\]\u3011\uff3d]")  # [1], [2, 3]
 _UNSEEN = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0]")  # and those of category Cf
 
 
@@ -21,4 +21,4 @@ def gist(text: str) -> frozenset[str]:
     """
     if not text.isascii():
         text = _UNSEEN.sub("", "".join(sign for sign in text if unicodedata.category(sign) != "Cf"))
-    return frozenset(normalise(_CITED.sub(" ", unmarked(text))).split())
+    return frozenset(normalise(uncited(unmarked(text))).split())
