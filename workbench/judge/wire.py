@@ -199,10 +199,9 @@ def _outline(value: Any, task: str, passages: int | None) -> dict[str, Any]:
     points = _list(fields["points"], "points")
     if not 1 <= len(points) <= MOST_POINTS:
         raise _Unreadable("length", f"an outline has 1 to {MOST_POINTS} points, not {len(points)}")
-    read = {"structure": _label(fields["structure"], task), "points": [_point(point, task, passages) for point in points]}
-    planned = tuple(Point(point["text"], point["passage"]) for point in read["points"])
-    _check_formed(Outline(read["structure"], planned, "…"))
-    return read
+    structure, planned = _label(fields["structure"], task), [_point(point, task, passages) for point in points]
+    _check_formed(Outline(structure, tuple(Point(point["text"], point["passage"]) for point in planned), "…"))
+    return {"structure": structure, "points": planned}
 
 
 def _point(value: Any, task: str, passages: int | None) -> dict[str, Any]:
