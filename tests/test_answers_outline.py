@@ -62,9 +62,29 @@ def test_a_plan_is_shown_as_it_is_written():
 
 
 def test_citations_are_read_and_left_out():
-    text = "Ada [2] is a baker [3][12]. Born in [1923], [0001] and [x]."
+    text = "Ada [2] is a baker [3][12]. Born [x], [] and (1)."
     assert citations(text) == [2, 3, 12] and citations("") == []
-    assert uncited(text) == "Ada     is a baker        . Born in [1923], [0001] and [x]."
+    assert uncited(text) == "Ada     is a baker        . Born [x], [] and (1)."
+
+
+@pytest.mark.parametrize(
+    ("cited", "numbers"),
+    [
+        ("[1, 9]", [1, 9]), ("[1,2;3 4]", [1, 2, 3, 4]), ("[7-9]", [7, 8, 9]), ("[7 – 8, 2]", [7, 8, 2]), ("[9-7]", [9, 7]),
+        ("[1234]", [1234]), ("[0001]", [1]), ("[ 2 ]", [2]), ("【2】［3］", [2, 3]), ("[１]", [1]), ("[0]", [0]),
+        ("[1-999999999]", [1, 999999999]), (f"[{'9' * 5000}]", [999999999]),
+        ("[-1]", []), ("[1.5]", []), ("[1a]", []), ("[1,]", []), ("[1", []), ("1]", []), ("[[2]]", [2]),
+    ],
+)  # fmt: skip
+def test_every_way_to_cite_is_read_by_one_reader(cited, numbers):
+    text = f"Ada {cited}."
+    assert citations(text) == numbers and len(uncited(text)) == len(text)
+    assert (uncited(text).split() == ["Ada", "."]) is (bool(numbers) and cited != "[[2]]")
+
+
+def test_brackets_that_never_close_are_read_in_time_proportional_to_their_number():
+    for piece in ("[", "[1", "[1,", "1 ", "1-", "1 - ", "  "):
+        assert citations("[1" + piece * 100_000) == [] and citations("[1]" + piece * 100_000) == [1]
 
 
 def test_a_long_text_is_read_in_time_proportional_to_its_length():

@@ -1,8 +1,10 @@
 """What a policy could write to be paid more by FoRAG without answering better, judged exactly against the passages.
 
 The paper's reward is a sum over segments, without a bound on their number or an eye for what is said twice: by sentences and
-subclaims every further supported sentence pays, up to the tokens that a response may have; `repeats=once` is against that. By
-whole answers nothing here pays.
+subclaims every further supported sentence pays, up to the tokens that a response may have; `repeats=once` is against that. It
+knows the same words, turned round or with a filler out of a short English list, and what the judge says is repeated, as the
+closed world does exactly. With another judge what is true still pays again in other words ("Ada, as everybody knows, lives in
+Oslo."), and so does a whole series of other true sentences that nobody asked for. By whole answers nothing here pays.
 Against a reference's answer, a refusal pays more than an answer that is worse than the reference; to break off a
 plan does not.
 """
@@ -103,12 +105,15 @@ AGAIN = {
     "under a second [Answer]": f"[Answer] {SHOWN[0]}",
     "in other words": BORN,
 }
+UNREAD = {"with other signs", "with what nobody sees", "in wide letters"}  # by the closed world: it does not support them
 
 
 @pytest.mark.parametrize("way", AGAIN)
 @pytest.mark.parametrize("evaluation", EVALUATIONS[1:])
 def test_a_sentence_that_is_said_again_is_paid_once(way: str, evaluation: Evaluation) -> None:
-    """Told again once or twice, or told in the new way first: what was said is worth what the honest answer is."""
+    """Told again once or twice, or told in the new way first: what was said is worth what the honest answer is, and in a way
+    that the judge does not support it costs, once."""
+    unread = way in UNREAD
     for text in (
         f"{HONEST} {AGAIN[way]}",
         f"{HONEST} {AGAIN[way]} {AGAIN[way]}",
@@ -117,10 +122,11 @@ def test_a_sentence_that_is_said_again_is_paid_once(way: str, evaluation: Evalua
         for baseline in (None, 0.5):
             most = value(HONEST, evaluation, baseline)
             found = paid(text, evaluation, baseline, **ONCE)
-            assert found.value is not None and found.value <= most + 1e-9 and found.parts["repeated"] >= 1, text
-            assert found.parts["segments"] <= len(SHOWN)
+            assert found.value is not None and found.value <= most + 1e-9, text
+            assert found.parts["segments"] <= len(SHOWN) + unread and found.parts["repeated"] >= text.count(AGAIN[way]) - 1
+            assert unread or found.parts["repeated"] >= 1
     again = paid(f"{HONEST} {AGAIN[way]}", evaluation, 0.5, **ONCE)
-    assert (again.value, again.parts["repeated"]) == (value(HONEST, evaluation, 0.5), 1.0)
+    assert (again.value, again.parts["repeated"]) == (value(HONEST, evaluation, 0.5) - 0.5 * unread, float(not unread))
 
 
 def test_what_the_paper_pays_is_paid_as_before() -> None:

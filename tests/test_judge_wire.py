@@ -210,13 +210,24 @@ def test_points_name_one_passage_each_that_is_there(points: Any, expected: str) 
 
 
 @pytest.mark.parametrize(
+    "text", ["Bo [Answer] Rome.", "Bo [Outline] Bo", "Bo </think>", "Bo [2] 2. Ada", "Bo\n2. Ada", "<Answer>Bo"]
+)
+def test_what_would_be_read_back_otherwise_is_no_part_of_a_plan(text: str) -> None:
+    plan = {"structure": "parallel", "points": [{"text": text, "passage": 1}, {"text": "Ada", "passage": 1}]}
+    assert kind("outline", json.dumps(plan)) == "form"
+    if "2." not in text:  # the number of a point is no mark in an answer
+        assert kind("expand", json.dumps({"answer": text})) == "form"
+
+
+@pytest.mark.parametrize(
     ("answer", "expected"),
     [("", "blank"), ("…", "blank"), (None, "type"), (["A [1]."], "type"), ("A [4].", "label"), ("A [0].", "label"),
+     ("A [1, 9].", "label"), ("A [2-4].", "label"), ("A [1; 1234].", "label"), ("A, in [2019].", "label"),
      ("A\ud800 [1].", "characters")],
 )  # fmt: skip
 def test_an_answer_cites_passages_that_are_there(answer: Any, expected: str) -> None:
     assert kind("expand", json.dumps({"answer": answer}), 3) == expected
-    assert read("expand", '{"answer": "A [3], in [2019] and a[i]."}', 3) == "A [3], in [2019] and a[i]."
+    assert read("expand", '{"answer": "A [3], in 2019 [1, 2] and a[i] [1-3]."}', 3) == "A [3], in 2019 [1, 2] and a[i] [1-3]."
 
 
 @pytest.mark.parametrize(

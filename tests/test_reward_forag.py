@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from time import process_time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.helpers.reward_rows import row, with_verdicts
 from workbench.answers import answer_sections
 from workbench.grade import rescore
+from workbench.judge import LABELS
 from workbench.recipes.forag import FoRAG, reward
-from workbench.types import Claim, Failure, Feedback, Reward, Verdict, WorkbenchError
+from workbench.types import SUPPORTED, Claim, Failure, Feedback, Reward, Verdict, WorkbenchError
 
 # One sentence with labels 1, 1, 0 (correct, hedged but true, wrong), one with 0 (vague), one without claims.
 MIXED = row([("correct", 5), ("hedged_correct", 3), ("wrong", 2)], [("vague", 3)], [])
@@ -158,14 +161,16 @@ def test_what_makes_the_answer(text: str, marked: bool) -> None:
     assert answer_sections(text) == (("answer",) if marked else ("answer", "body"))
 
 
-def told(*sentences: str, claims: Sequence[Sequence[str]] | None = None, labels: str = "correct") -> Feedback:
-    """An answer of these sentences, each with the claims that are given, or with itself as its one claim."""
+def told(*sentences: str, claims: Sequence[Sequence[str]] | None = None, labels: Sequence[str] = ()) -> Feedback:
+    """An answer of these sentences, each with the claims that are given, or with itself as its one claim; all of them correct,
+    unless there are labels for them."""
     text, spans = " ".join(sentences), list[tuple[int, int]]()
     for sentence in sentences:
         spans.append((start := spans[-1][1] + 1 if spans else 0, start + len(sentence)))
     texts = [(number, claim) for number, own in enumerate(claims or [[one] for one in sentences]) for claim in own]
     made = tuple(Claim(place, claim, "body", number) for place, (number, claim) in enumerate(texts))
-    facts = tuple(Verdict(f"claim:{claim.id}", "fact", labels, by="test") for claim in made)
+    given = labels or ["correct"] * len(made)
+    facts = tuple(Verdict(f"claim:{claim.id}", "fact", given[claim.id], by="test") for claim in made)
     return Feedback(replace(MIXED.response, text=text, offsets=()), tuple(spans), made, facts)
 
 
@@ -183,6 +188,17 @@ ONCE = FoRAG(repeats="once")
         (["1,200 people came.", "1200 people came.", "Two thousand people came.", "2000 people came."], 2),
         (["She codes in C.", "She codes in C++.", "She codes in C#."], 3),
         (["住在奥斯陆。", "住在罗马。", "住在奥斯陆"], 2),
+        (["他住在上海。", "他住在海上。"], 2),
+        (["She has 2 sons and 3 daughters.", "She has 3 sons and 2 daughters."], 2),
+        (["In 1923 Ada came to Oslo.", "Ada came to Oslo in 1923.", "Ada came to Oslo in 1923, in 1923."], 1),
+        (
+            ["Ada lives in Oslo.", "Indeed Ada lives in Oslo.", "Ada really lives in Oslo.", "So in fact she did."],
+            2,
+        ),
+        (["Moreover, it is true that Ada lives in Oslo.", "But Ada, of course, lives in Oslo.", "ADA ALSO LIVES IN OSLO!"], 1),
+        (["Ada lives in Oslo.", "Ada only lives in Oslo.", "Ada hardly lives in Oslo.", "Ada lives in Oslo as well as Bo."], 4),
+        (["Indeed.", "Indeed!", "Of course."], 2),
+        (["Ada lives in Oslo [1234].", "Ada lives in Oslo [1235].", "Ada lives in Oslo 【3-4】."], 1),
         (["Ada lives in Oslo.", "Bo works.", "Cy sings.", "Ada lives in Oslo.", "Bo works.", "Dee sings."], 4),
     ],
 )
@@ -195,7 +211,54 @@ def test_a_sentence_that_says_again_what_was_said_is_no_segment(sentences: list[
     compared = with_verdicts(modelled, BASELINE)
     assert pay(modelled, ONCE).value == pytest.approx(0.75 * paid)
     assert pay(compared, ONCE).value == pytest.approx((0.75 - 0.4) * paid)  # a repetition neither pays nor costs
-    assert pay(modelled, FoRAG(evaluation="holistic", repeats="once")).parts.keys() == pay(feedback).parts.keys()
+
+
+@pytest.mark.parametrize(
+    ("sentences", "labels", "paid"),
+    [
+        (["Ada is older than Bo.", "Bo is older than Ada."], "01", [-0.4, 0.6]),
+        (["Ada is older than Bo.", "Bo is older than Ada."], "10", [0.6, -0.4]),
+        (["Ada is older than Bo.", "Bo is older than Ada."], "00", [-0.4, -0.4]),
+        (["Bo is older than Ada.", "Older than Ada is Bo.", "Bo is OLDER than Ada [2]!"], "000", [-0.4, -0.4]),
+        (["She lives in Oslo.", "She lives in Oslo."], "10", [0.6, -0.4]),  # another she
+        (["She lives in Oslo.", "She lives in Oslo.", "She lives in Oslo.", "In Oslo she lives."], "0101", [-0.4, 0.6]),
+        (["Ada lives in Oslo.", "Indeed Ada lives in Oslo.", "Ada really lives in Oslo."], "000", [-0.4, -0.4, -0.4]),
+        (["She has 2 sons and 3 daughters.", "She has 3 daughters and 2 sons."], "10", [0.6, -0.4]),
+        (["他住在上海。", "他住在海上。"], "10", [0.6, -0.4]),
+    ],
+)
+def test_nothing_false_is_passed_over_for_something_else(sentences: list[str], labels: str, paid: list[float]) -> None:
+    """Only the same words, false and paid as such, make it a repetition; by claims, and by a reward model's p."""
+    feedback = told(*sentences, labels=["correct" if one == "1" else "wrong" for one in labels])
+    assert [event.value for event in pay(with_verdicts(feedback, BASELINE), ONCE).events] == pytest.approx(paid)
+    assert [event.value for event in pay(feedback, ONCE).events] == pytest.approx([value + 0.4 for value in paid])
+    for least, compared in ((0.4, [BASELINE]), (0.5, [])):
+        p = [least + 0.3 if one == "1" else least - 0.1 for one in labels]
+        modelled = [Verdict(f"segment:{number}", "factuality", p=one) for number, one in enumerate(p)]
+        unclaimed = replace(feedback, claims=(), verdicts=(*modelled, *compared))
+        for judged in (unclaimed, with_verdicts(told(*sentences), *modelled, *compared)):
+            expected = [least + 0.3 if value > 0 else least - 0.1 for value in paid]
+            reference = 0.4 if compared else 0.0
+            assert [event.value for event in pay(judged, ONCE).events] == pytest.approx([one - reference for one in expected])
+
+
+def test_of_sentences_that_are_partly_false_what_is_false_has_to_be_the_same() -> None:
+    claims, turned = [["Ada sings", "Ada paints"]] * 2, [["Ada sings", "Ada paints"], ["Ada paints", "Ada sings"]]
+    sentences, apart = ["Ada sings and paints.", "Ada paints and sings."], ["Ada sings and paints.", "Ada sings and paints."]
+    half, other = ["correct", "wrong"], ["wrong", "correct"]
+    for said, made, labels, segments in (
+        (sentences, turned, half + other, 1), (sentences, turned, half + half, 2), (apart, claims, half + half, 1),
+        (apart, claims, half + other, 2), (apart, claims, [*half, "wrong", "wrong"], 2),
+    ):  # fmt: skip
+        assert pay(told(*said, claims=made, labels=labels), ONCE).parts["segments"] == segments
+
+
+@given(st.lists(st.tuples(st.permutations(["Ada", "Bo", "knows"]), st.sampled_from([*LABELS["single_pass"]])), max_size=8))
+def test_each_false_sentence_is_a_segment_once_and_each_true_one_in_one_order(said: list[tuple[list[str], str]]) -> None:
+    sentences, labels = [f"{' '.join(words)}." for words, _ in said], [label for _, label in said]
+    found = pay(told(*sentences, labels=labels) if said else row([]), ONCE)
+    false = {sentence for sentence, label in zip(sentences, labels, strict=True) if label not in SUPPORTED}
+    assert found.parts["segments"] == len(false) + any(label in SUPPORTED for label in labels)
 
 
 def test_a_sentence_repeats_where_each_of_its_claims_was_made_before() -> None:
@@ -222,6 +285,8 @@ def test_the_judge_may_know_that_a_claim_repeats_in_other_words() -> None:
     assert pay(with_verdicts(feedback, useless), ONCE).value == 2.0
     for none in (replace(useless, label="other"), replace(useless, label=None, error=Failure("verify", "x", "y"))):
         assert pay(with_verdicts(feedback, none), ONCE).value == 3.0
+    false = with_verdicts(feedback, useless, Verdict("claim:1", "fact", "wrong"), BASELINE)
+    assert [event.value for event in pay(false, ONCE).events] == pytest.approx([0.6, -0.4, 0.6])  # whatever the judge says
 
 
 def test_a_failure_in_a_repetition_is_a_failure() -> None:
@@ -231,23 +296,39 @@ def test_a_failure_in_a_repetition_is_a_failure() -> None:
         assert pay(with_verdicts(feedback, verdict), ONCE) == Reward(None, error=bad)
 
 
-@pytest.mark.slow
-def test_ten_thousand_sentences_are_compared_in_linear_time() -> None:
-    """Of other words each, or the same again; a scan of all earlier ones would take minutes."""
-    for sentences in ([f"Ada{number} paints." for number in range(10_000)], ["Ada paints."] * 10_000):
-        feedback = told(*sentences)
-        begun = process_time()
-        assert pay(feedback, ONCE).value == len(set(sentences))
-        assert process_time() - begun < 30
-
-
-def test_ten_thousand_answers_in_one_are_looked_through_in_linear_time() -> None:
-    """Each sentence under an [Answer] of its own, and each with a value of a reward model."""
-    feedback = told(*["[Answer] Ada paints."] * 10_000)
-    modelled = with_verdicts(feedback, *(Verdict(f"segment:{number}", "factuality", p=0.75) for number in range(10_000)))
+def seconds(feedback: Feedback) -> float:
     begun = process_time()
-    assert (pay(modelled).value, pay(modelled, ONCE).value) == (7500.0, 0.75)
-    assert process_time() - begun < 10
+    pay(feedback, ONCE)
+    return process_time() - begun
+
+
+def assert_linear(make: Callable[[int, str], Feedback], size: int) -> None:
+    """Four times the sentences take about four times as long, not sixteen. Each is made of another name, since readings are
+    kept, and what a busy machine fails is measured again."""
+    found = []
+    for name in ("Ada", "Bo", "Cy"):
+        shorter, longer = seconds(make(size, f"{name}{size}")), seconds(make(4 * size, name))
+        found.append((longer, 6 * shorter))
+        if longer < 6 * shorter:
+            return
+    raise AssertionError(f"seconds, and the most that is linear: {found}")
+
+
+def test_many_sentences_are_compared_in_linear_time() -> None:
+    """Of other words each, or the same again, and not each with all before it."""
+    assert_linear(lambda count, name: told(*[f"{name}x{number} paints." for number in range(count)]), 1_000)
+    assert_linear(lambda count, name: told(*[f"{name} paints."] * count), 4_000)
+
+
+def test_many_answers_in_one_are_looked_through_in_linear_time() -> None:
+    """Each sentence under an [Answer] of its own, and each with a value of a reward model."""
+
+    def modelled(count: int, name: str) -> Feedback:
+        values = (Verdict(f"segment:{number}", "factuality", p=0.75) for number in range(count))
+        return with_verdicts(told(*[f"[Answer] {name} paints."] * count), *values)
+
+    assert (pay(modelled(100, "Ada")).value, pay(modelled(100, "Ada"), ONCE).value) == (75.0, 0.75)
+    assert_linear(modelled, 3_000)
 
 
 def test_failures_and_bad_settings() -> None:
@@ -256,5 +337,7 @@ def test_failures_and_bad_settings() -> None:
     for verdict in (Verdict("segment:0", "factuality", p=1.2), Verdict("segment:0", "factuality")):
         found = pay(with_verdicts(MIXED, verdict))
         assert found.value is None and found.error is not None and found.error.stage == "reward"
+    with pytest.raises(WorkbenchError, match="evaluation=holistic pays no sentence"):
+        reward(FoRAG(evaluation="holistic", repeats="once"))
     with pytest.raises(WorkbenchError, match="choose one of mean, min, max"):
         reward(FoRAG(aggregate="median"))  # type: ignore[arg-type]

@@ -9,6 +9,7 @@ it rests on, and the answer follows.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from workbench.answers.sections import outlined
@@ -18,7 +19,10 @@ STRUCTURES = ("general to specific", "progressive", "comparison", "cause and eff
 _MARKER = re.compile(r"\[(?:Structure|Outline|Answer)\]")
 _NUMBER = re.compile(r"(?<!\S)(\d+)[.)](?!\S)")
 _SOURCE = re.compile(r"\[(\d{1,3})\]$")
-_CITED = re.compile(r"\[(\d{1,3})\]")
+_NUMBERED = r"\d+(?:(?:\s*[,;\-\u2010-\u2013]\s*|\s+)\d+)*"  # 2; 2, 3; 2-4
+_CITED = re.compile(rf"[\[\u3010\uff3b]\s*({_NUMBERED})\s*[\]\u3011\uff3d]")
+_RANGE = re.compile(r"(\d+)(?:\s*[\-\u2010-\u2013]\s*(\d+))?")
+_DIGITS, _WIDEST = 9, 100  # of a number that is read: no passage has a higher one; passages that a range may name
 
 
 @dataclass(frozen=True)
@@ -72,14 +76,28 @@ def written_outline(outline: Outline) -> str:
     return f"[Structure] {outline.structure}\n[Outline]\n{points}\n[Answer]\n{outline.answer}"
 
 
+def formed(outline: Outline) -> bool:
+    """Whether it is read back as it is written."""
+    return read_outline(written_outline(outline)) == outline
+
+
 def citations(text: str) -> list[int]:
-    """The numbers of the passages that a text cites, as in "… [2][3].", in their order."""
-    return [int(number) for number in _CITED.findall(text)]
+    """The numbers of the passages that a text cites, as in "… [2][3].", "[2, 3]" or "[2-4]", in their order.
+
+    Whatever stands alone in brackets as a number is a citation, "[2019]" too: there is no other sign of one. Of a range of many
+    its ends are named.
+    """
+    return [number for cited in _CITED.findall(text) for ends in _RANGE.findall(cited) for number in _named(*ends)]
 
 
 def uncited(text: str) -> str:
     """The text with as much white space in the place of its citations: what it says, with every character where it was."""
     return _CITED.sub(lambda cited: " " * len(cited[0]), text)
+
+
+def _named(first: str, last: str) -> Sequence[int]:
+    start, end = int(first[:_DIGITS]), int((last or first)[:_DIGITS])
+    return range(start, end + 1) if start <= end < start + _WIDEST else (start, end)
 
 
 def _points(outline: str) -> tuple[Point, ...]:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
-from workbench.answers.outline import MOST_POINTS, STRUCTURES, citations
+from workbench.answers.outline import MOST_POINTS, STRUCTURES, Outline, Point, citations, formed
 from workbench.judge.prompts import TASKS, count, with_reply
 from workbench.types import CLAIM_LABELS, ITEM_LABELS, OUTCOMES, PREFERENCES, REASONING, Failure, Prompt, WorkbenchError
 
@@ -54,7 +54,8 @@ def read(task: str, text: str, count: int | None = None, form: Form = "json") ->
     Around the JSON object may be white space and one code fence, nothing else. Keys are exact. A label is one of `LABELS` of
     its task, in any case ("Correct" is `correct`, but "Incorrect" is no label of "verify"), with nothing around it.
     Kinds of failure: `empty`, `too_long`, `not_json`, `extra_text`, `keys` (missing, unknown, twice), `type`, `length`,
-    `label`, `blank` (a sentence or claim without a letter or figure), `characters` (half a surrogate pair).
+    `label`, `blank` (a sentence or claim without a letter or figure), `characters` (half a surrogate pair), `form` (what could
+    not be read back from a planned answer).
     """
     assert task in TASKS, task
     try:
@@ -198,7 +199,9 @@ def _outline(value: Any, task: str, passages: int | None) -> dict[str, Any]:
     points = _list(fields["points"], "points")
     if not 1 <= len(points) <= MOST_POINTS:
         raise _Unreadable("length", f"an outline has 1 to {MOST_POINTS} points, not {len(points)}")
-    return {"structure": _label(fields["structure"], task), "points": [_point(point, task, passages) for point in points]}
+    structure, planned = _label(fields["structure"], task), [_point(point, task, passages) for point in points]
+    _check_formed(Outline(structure, tuple(Point(point["text"], point["passage"]) for point in planned), "…"))
+    return {"structure": structure, "points": planned}
 
 
 def _point(value: Any, task: str, passages: int | None) -> dict[str, Any]:
@@ -206,14 +209,22 @@ def _point(value: Any, task: str, passages: int | None) -> dict[str, Any]:
     number = fields["passage"]
     if type(number) is not int:
         raise _Unreadable("type", f"a passage's number has to be a whole number, not {_kind(number)}")
-    return {"text": _text(fields["text"], task), "passage": _passage(number, passages)}
+    return {"text": " ".join(_text(fields["text"], task).split()), "passage": _passage(number, passages)}
 
 
 def _answer(value: Any, task: str, passages: int | None) -> str:
-    text = _text(_fields(value, "answer")["answer"], task)
+    text = _text(_fields(value, "answer")["answer"], task).strip()
+    _check_formed(Outline(STRUCTURES[0], (Point("…"),), text))
     for number in citations(text):
         _passage(number, passages)
     return text
+
+
+def _check_formed(outline: Outline) -> None:
+    if not formed(outline):
+        raise _Unreadable(
+            "form", "a part holds a mark of the form, [Answer] or a tag or a point's number: it would be read otherwise"
+        )
 
 
 def _passage(number: int, passages: int | None) -> int:

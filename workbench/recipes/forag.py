@@ -125,7 +125,7 @@ def stages(config: FoRAG, bench: Bench) -> Sequence[Stage]:
 
 
 def _check(config: FoRAG) -> None:
-    check_values(config)
+    reward(config)  # what cannot be paid is not trained
     if config.judged_by != "fact":
         raise WorkbenchError("forag.judged_by is for scoring, and training makes its own reward model: leave it out")
     if config.evaluation != "subclaim" and config.aggregate != "mean":
@@ -141,8 +141,6 @@ def _check(config: FoRAG) -> None:
             f"forag.baseline is {str(config.baseline).lower()}: with trainer={config.trainer}, which compares the answers of a "
             "group or pays nothing, it does nothing; leave it out, or set forag.trainer=ppo"
         )
-    if config.evaluation == "holistic" and config.repeats == "once":
-        raise WorkbenchError("forag.repeats is once: evaluation=holistic pays no sentence; leave it out")
     paid = {"rewarded": "model", "evaluation": "subclaim", "aggregate": "mean", "repeats": "paid"}
     if not config.by_rl and (other := [name for name, own in paid.items() if getattr(config, name) != own]):
         said = f"forag.{other[0]} is {getattr(config, other[0])}"

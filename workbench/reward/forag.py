@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from math import fsum
 from typing import Literal, NamedTuple
 
 from workbench.answers import answer_sections, in_answer, sections
 from workbench.answers.outline import MOST_POINTS
-from workbench.answers.repeats import gist
+from workbench.answers.repeats import gist, wording
 from workbench.answers.sections import unfinished
 from workbench.reward.verdicts import Table, by_sentence, claims, find, on_claim, probability, scored, sums, supported, total
-from workbench.types import SUBJECTS, Claim, Event, Feedback, Reward, RewardFn
+from workbench.types import SUBJECTS, Claim, Event, Feedback, Reward, RewardFn, WorkbenchError
 
 Evaluation = Literal["holistic", "sentence", "subclaim"]
 Repeats = Literal["paid", "once"]
@@ -50,19 +50,23 @@ def forag(
         baseline: subtract the "baseline" verdict's p, the mean over the segments of the reference's own answer, from every
             segment. None does so where there is such a verdict; True makes a response without one unscored.
         repeats: "once": a sentence that says again what the answer has said is no segment *(ours)*, so that it neither pays nor
-            costs; the part `repeated` counts these. It repeats where its words are those of an earlier sentence or claim, in
-            whatever order and writing (see `gist`), whoever "she" may be there; or where each of its claims does so, or is said
-            to by the judge, which may know what a claim says in other words. The paper pays it again.
+            costs; the part `repeated` counts these. It repeats where its words are those of an earlier sentence or claim that
+            was as true, whoever "she" may be there; or where each of its claims does so. True are supported claims, or a reward
+            model's p from the reference's on, or from .5 where there is none. What is true may have its words in another order,
+            and a few more that say nothing (see `gist`); or the judge may say that it repeats, which may know what a claim says
+            in other words. What is not true repeats word by word alone (see `wording`): nothing false is passed over but what
+            was false and paid as such before. What is true in other words is paid again, unless the judge knows. The paper pays
+            all of it again.
     """
 
     @scored
     def reward(feedback: Feedback, verdicts: Table) -> Reward:
         found = _holistic(feedback, verdicts) if evaluation == "holistic" else _sentences(feedback, verdicts, joined)
-        again = _repeated(feedback, verdicts) if once else set[int | None]()
-        segments = [segment for segment in found if not (once and segment.sentence in again)]
-        missing = max(0, promised - len(segments)) if unfinished(feedback.response.text, feedback.response.prefill) else 0
         compared = baseline or (baseline is None and ("response", "baseline") in verdicts)
         reference = probability(find(verdicts, "response", "baseline")) if compared else 0.0
+        again = _repeated(feedback, verdicts, reference if compared else 0.5) if once else set[int | None]()
+        segments = [segment for segment in found if not (once and segment.sentence in again)]
+        missing = max(0, promised - len(segments)) if unfinished(feedback.response.text, feedback.response.prefill) else 0
         ends = sorted([*segments, *[Segment(0.0)] * missing], key=lambda segment: (segment.end is None, segment.end or 0))
         events = [Event("factuality", segment.value - reference, segment.end) for segment in ends]
         parts = {
@@ -71,8 +75,10 @@ def forag(
         }  # fmt: skip
         return Reward(total(events), {**sums(events, "factuality"), **parts}, tuple(events), unplaced=_unplaced(feedback))
 
+    if evaluation == "holistic" and repeats == "once":
+        raise WorkbenchError("forag.repeats is once: evaluation=holistic pays no sentence; leave it out")
     joined = min if evaluation == "sentence" else aggregate
-    once = repeats == "once" and evaluation != "holistic"
+    once = repeats == "once"
     promised = 1 if evaluation == "holistic" else MOST_POINTS
     return reward
 
@@ -100,19 +106,36 @@ def _sentences(feedback: Feedback, verdicts: Table, joined: Aggregate) -> list[S
     return judged + stood_in
 
 
-def _repeated(feedback: Feedback, verdicts: Table) -> set[int | None]:
-    """The sentences of the answer that say nothing but what earlier ones have said; None for the claims without a sentence."""
-    told = by_sentence(_answer_claims(feedback))
-    said, found = set[frozenset[str]](), set[int | None]()
-    for number in sorted({*told, *_modelled(feedback, verdicts)}, key=lambda number: (number is None, number or 0)):
+def _repeated(feedback: Feedback, verdicts: Table, least: float) -> set[int | None]:
+    """The sentences of the answer that say nothing but what earlier ones have said; None for the claims without a sentence.
+
+    `least` is the p from which on a sentence that a reward model has judged is taken for true.
+    """
+    told, modelled = by_sentence(_answer_claims(feedback)), set(_modelled(feedback, verdicts))
+    said, found = set[Hashable](), set[int | None]()
+    for number in sorted({*told, *modelled}, key=lambda number: (number is None, number or 0)):
         own = told.get(number, [])
-        words = [gist(claim.text) for claim in own]
-        whole = set() if number is None else {gist(feedback.response.text[slice(*feedback.sentences[number])])}
-        claimed = [word in said or _said_before(verdicts, claim) for claim, word in zip(own, words, strict=True)]
+        true = _true(verdicts, own, number if number in modelled else None, least)
+        parts = [_statement(claim.text, [holds]) for claim, holds in zip(own, true, strict=False)]
+        whole = set() if number is None else {_statement(feedback.response.text[slice(*feedback.sentences[number])], true)}
+        told_before = [holds and _said_before(verdicts, claim) for claim, holds in zip(own, true, strict=False)]
+        claimed = [part in said or before for part, before in zip(parts, told_before, strict=True)]
         if whole & said or (claimed and all(claimed)):
             found.add(number)
-        said |= {*words, *whole}
+        said |= {*parts, *whole}
     return found
+
+
+def _true(verdicts: Table, own: Sequence[Claim], judged: int | None, least: float) -> list[bool]:
+    """Whether each claim of a sentence is true: by its verdict, or by what a reward model has judged the sentence to be."""
+    if judged is not None:
+        return [probability(find(verdicts, f"segment:{judged}", "factuality")) >= least] * max(1, len(own))
+    return [bool(supported(on_claim(verdicts, claim, "fact"))) for claim in own]
+
+
+def _statement(text: str, true: Sequence[bool]) -> Hashable:
+    """What two texts have in common that say the same and are as true, by which of their claims are true."""
+    return gist(text) if all(true) else (tuple(true), wording(text))
 
 
 def _said_before(verdicts: Table, claim: Claim) -> bool:
