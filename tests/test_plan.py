@@ -392,10 +392,10 @@ def test_an_adapter_is_no_model_to_start_from(tmp_path: Path) -> None:
 def test_the_command_shows_the_plan_and_refuses_by_its_exit_code(cli: Cli) -> None:
     status, out, said = cli("plan", "truthrl", "--gpu", "h200-141")
     assert status == 0 and "fits on h200-141" in out and "never measured on a GPU" in said and "assumed, not measured" in said
-    status, out, said = cli("plan", "truthrl", "--gpu", "a100-80")
+    status, out, said = cli("plan", "truthrl", "--gpu", "a100-80", "--set", "truthrl.grpo.micro_batch=4")
     assert status == 2 and "does not fit on a100-80" in out and "--set truthrl.grpo.micro_batch=2" in said
     status, out, _ = cli("plan", "truthrl", "--bench", "tiny", "--gpu", "cpu")
     assert status == 0 and "activations" in out
     status, out, _ = cli("plan", "truthrl", "--json")
-    assert status == 0 and json.loads(out)["fits"] is None and json.loads(out)["fits_on"] == ["h200-141"]
+    assert status == 0 and json.loads(out)["fits"] is None and "a100-80" in json.loads(out)["fits_on"]
     assert cli("plan", "truthrl", "--policy", "meta-llama/Llama-3.1-70B", "--json")[0] == 2  # none has that much
