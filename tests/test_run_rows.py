@@ -5,9 +5,10 @@ from __future__ import annotations
 import base64
 import json
 import os
+import time
 from dataclasses import replace
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 
 import pytest
@@ -22,7 +23,7 @@ from workbench.inspector.runs import Runs
 from workbench.plots import run_curves
 from workbench.runs import opening, rows
 from workbench.runs.rows import index_path, read_index, tail_index, text_of
-from workbench.runs.steps import run_steps
+from workbench.runs.steps import run_steps, step_means
 from workbench.store import ROLLOUTS, append_feedback
 from workbench.types import Failure, Feedback, Reward, Verdict
 
@@ -66,10 +67,11 @@ def test_rows_of_any_key_order_and_of_any_text_are_the_same_entries(tmp_path: Pa
 def large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A record whose index is worth keeping, already opened once."""
     monkeypatch.setattr(rows, "WORTH", 1)
-    append_feedback(tmp_path, [others(number) for number in range(8)])
+    path = tmp_path / "run" / ROLLOUTS
+    append_feedback(path.parent, [others(number) for number in range(8)])
     forget()
-    read_index(tmp_path / ROLLOUTS)
-    return tmp_path / ROLLOUTS
+    read_index(path)
+    return path
 
 
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
@@ -232,6 +234,63 @@ def test_a_large_record_that_is_read_holds_up_no_other(tmp_path: Path) -> None:
     forget()
     with rows._rows._turn(tmp_path / "large" / ROLLOUTS):
         assert len(Runs(tmp_path).index("small").entries) == 12
+
+
+def test_the_last_rows_of_one_record_hold_up_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rows, "WORTH", 1)
+    paths = {name: record(tmp_path / name) / ROLLOUTS for name in ("slow", "other", "ahead")}
+    read_index(paths["ahead"])  # which leaves an index beside it
+    forget()
+    begun, go_on, looked = Event(), Event(), list[Path]()
+
+    def slowly(path: Path, most: int) -> rows.Index:
+        looked.append(path)
+        if path == paths["slow"]:
+            begun.set()
+            go_on.wait(10)
+        return tail_index(path, most)
+
+    monkeypatch.setattr(opening, "tail_index", slowly)
+    waiting = [Thread(target=opening.opened_index, args=(paths[name],)) for name in ("slow", "other")]
+    waiting[0].start()
+    assert begun.wait(10)
+    waiting[1].start()
+    waiting[1].join(5)
+    free = not waiting[1].is_alive()
+    ahead = Thread(target=opening.at_hand, args=(paths["ahead"],))
+    ahead.start()
+    ahead.join(5)
+    free = free and not ahead.is_alive()
+    go_on.set()
+    for one in (*waiting, ahead):
+        one.join(10)
+    assert free and paths["ahead"] not in looked  # nobody waits for its last rows
+
+
+class Slow(list[rows.Entry]):
+    """Rows of which another thread can take a part while one does."""
+
+    def __getitem__(self, key: Any) -> Any:
+        found = super().__getitem__(key)
+        time.sleep(0.2 if isinstance(key, slice) else 0)
+        return found
+
+
+def test_rows_that_two_threads_ask_for_at_once_count_once(tmp_path: Path) -> None:
+    record(tmp_path, [rollout(1, sample) for sample in range(4)])
+    index = read_index(tmp_path / ROLLOUTS)
+    new = index.entries[0]._replace(id="new", cut=True)
+    index.entries = Slow(index.entries)
+    both = [Thread(target=index.answers, args=(new.question,)) for _ in range(2)]
+    both += [Thread(target=step_means, args=(index, "rlfh")) for _ in range(2)]
+    for one in both:
+        one.start()
+    for one in both:
+        one.join()
+    assert [entry.id for entry in index.answers(new.question)] == [f"tarven/1/{sample}" for sample in range(4)]
+    assert step_means(index, "rlfh")[1]["truncated"] is None
+    index.add(new)
+    assert index.answers(new.question)[4:] == [new] and step_means(index, "rlfh")[1]["truncated"] == 0.2
 
 
 def test_the_rows_tell_what_training_did_not_write_down(tmp_path: Path) -> None:

@@ -14,13 +14,17 @@ TAIL = 8_000_000  # bytes of the rows that are shown meanwhile
 
 _readers: dict[Path, tuple[Thread, float]] = {}  # and when each began
 _tails: dict[Path, tuple[tuple[int, int], Index]] = {}  # how each file looked, and its last rows
+_turns: dict[Path, Lock] = {}  # of each file: one whose last rows are read holds up no other
 _lock = Lock()
 
 
 def opened_index(path: Path) -> Index:
     """The index of a file of rows; of one that takes longer to read, that of its last rows, which says how many are missing."""
     if not is_quick(path):
-        reader, began = _reader(path)
+        began = time.monotonic()
+        if not _is_being_read(path):
+            _tail(path)  # before the other thread computes: beside it this would take several times as long
+        reader, began = _reader(path, began)
         reader.join(max(0.0, began + PATIENCE - time.monotonic()))
         if reader.is_alive() and (tail := _tail(path)).entries:
             return tail
@@ -35,16 +39,18 @@ def at_hand(path: Path) -> bool:
     """Whether the index takes no time; one that lies beside its file is read for the next time that this is asked."""
     waiting = index_path(path).is_file() and path not in _readers
     if waiting and not is_quick(path) and not any(thread.is_alive() for thread, _ in list(_readers.values())):
-        _reader(path)
+        _reader(path, time.monotonic())
     return is_quick(path)
 
 
-def _reader(path: Path) -> tuple[Thread, float]:
-    """The thread that reads a file, which goes on when nobody waits for it."""
+def _is_being_read(path: Path) -> bool:
+    return path in _readers and _readers[path][0].is_alive()
+
+
+def _reader(path: Path, began: float) -> tuple[Thread, float]:
+    """The thread that reads a file, which goes on when nobody waits for it; one that is begun now says that it began then."""
     with _lock:
-        if path not in _readers or not _readers[path][0].is_alive():
-            began = time.monotonic()
-            _tail(path)  # before the other thread computes: beside it this would take several times as long
+        if not _is_being_read(path):
             _readers[path] = Thread(target=_read, args=(path,), daemon=True), began
             _readers[path][0].start()
         return _readers[path]
@@ -57,8 +63,11 @@ def _read(path: Path) -> None:
 
 def _tail(path: Path) -> Index:
     """The last rows, read once for as long as the file looks the same."""
-    stat = path.stat()
-    look, known = (stat.st_size, stat.st_mtime_ns), _tails.get(path)
-    if known is None or known[0] != look:
-        known = _tails[path] = look, tail_index(path, TAIL)
-    return known[1]
+    with _lock:
+        turn = _turns.setdefault(path, Lock())
+    with turn:
+        stat = path.stat()
+        look, known = (stat.st_size, stat.st_mtime_ns), _tails.get(path)
+        if known is None or known[0] != look:
+            known = _tails[path] = look, tail_index(path, TAIL)
+        return known[1]

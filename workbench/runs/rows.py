@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from threading import Lock
 from types import NoneType
 from typing import Any, NamedTuple
 
@@ -77,6 +78,7 @@ class Index:
     memory: dict[Any, Any] = field(default_factory=dict, repr=False)  # what was worked out of these rows
     shapes: dict[int, Shape] = field(default_factory=dict, repr=False)  # those of the rows, each once
     missing: int = 0  # rows before these, of a record that is still being read
+    lock: Lock = field(default_factory=Lock, repr=False, compare=False)  # of what is worked out of new rows: each counts once
 
     @property
     def rows(self) -> int:
@@ -92,12 +94,13 @@ class Index:
 
     def answers(self, question: str) -> list[Entry]:
         """The rows that answer a question; which they are is sorted out once, when it is first asked for."""
-        known = self.memory.setdefault("answers", [0, {}])
-        new = self.entries[known[0] :]
-        known[0] += len(new)
-        for entry in new:
-            known[1].setdefault(entry.question, []).append(entry)
-        return list(known[1].get(question, ()))
+        with self.lock:
+            known = self.memory.setdefault("answers", [0, {}])
+            new = self.entries[known[0] :]
+            known[0] += len(new)
+            for entry in new:
+                known[1].setdefault(entry.question, []).append(entry)
+            return list(known[1].get(question, ()))
 
     def methods(self) -> list[str]:
         """Whose rewards the rows hold, a trainer's logged numbers among them."""

@@ -65,14 +65,15 @@ def step_means(index: Index, method: str) -> dict[int, Mapping[str, Any]]:
     `reward_std` is the standard deviation within the groups of two or more, averaged over them. A step is worked out again when
     it has grown.
     """
-    known = index.memory.setdefault(("steps", method), {})
-    cuts = index.memory.setdefault("cut", [0, False])  # rows that were looked at, and whether any was cut off
-    entries = index.entries[cuts[0] :]
-    cuts[:] = [cuts[0] + len(entries), cuts[1] or any(entry.cut for entry in entries)]  # else nobody may have noted any
-    for step, rows in list(index.by_step.items()):
-        if step is not None and known.get(step, (0,))[0] != (len(rows), cuts[1]):
-            known[step] = ((len(rows), cuts[1]), _means(rows[:], method, cuts[1]))
-    return {step: known[step][1] for step in sorted(known)}
+    with index.lock:
+        known = index.memory.setdefault(("steps", method), {})
+        cuts = index.memory.setdefault("cut", [0, False])  # rows that were looked at, and whether any was cut off
+        entries = index.entries[cuts[0] :]
+        cuts[:] = [cuts[0] + len(entries), cuts[1] or any(entry.cut for entry in entries)]  # else nobody may have noted any
+        for step, rows in list(index.by_step.items()):
+            if step is not None and known.get(step, (0,))[0] != (len(rows), cuts[1]):
+                known[step] = ((len(rows), cuts[1]), _means(rows[:], method, cuts[1]))
+        return {step: known[step][1] for step in sorted(known)}
 
 
 def _means(rows: Sequence[Entry], method: str, cuts: bool) -> dict[str, Any]:
