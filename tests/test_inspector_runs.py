@@ -10,6 +10,7 @@ import os
 import time
 from dataclasses import replace
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from tests.helpers.score_helpers import write
 from tests.test_inspector import record
 from tests.test_score import SAID
 from workbench.examples import worked_example
+from workbench.inspector import beside
 from workbench.inspector import runs as opened
 from workbench.inspector.beside import compared, difference, same_prompt
 from workbench.inspector.curves import MOST, curve_data, run_list
@@ -30,6 +32,7 @@ from workbench.inspector.runs import Runs
 from workbench.inspector.runs_tab import server_functions
 from workbench.inspector.what_if import what_if
 from workbench.recipes import METHODS, method_configs
+from workbench.runs import opening
 from workbench.runs import rows as stored
 from workbench.runs.folder import lock
 from workbench.runs.steps import reward_columns
@@ -390,6 +393,48 @@ def test_no_text_takes_long_to_compare_and_none_is_lost(pair: tuple[str, str]) -
     _, pieces = difference(*pair)
     assert time.process_time() - start < 8
     assert tuple("".join(column) for column in list(zip(*pieces, strict=True))[1:]) == pair
+
+
+def test_a_run_of_dots_is_cut_into_sentences_in_linear_time() -> None:
+    """Eight times the dots take about eight times as long, not 64 times; what a busy machine fails is measured again.
+
+    Word by word the texts would take too long: their words are the same, in another order.
+    """
+    words = [" ".join(f"w{n * step % 500}" for n in range(9000)) for step in (1, 7)]
+
+    def seconds(count: int) -> float:
+        start = time.process_time()
+        by, pieces = difference(f"{words[0]} {'.' * count}x", f"{words[1]} {'?' * count}x")
+        assert by != "words" and "".join(first for _, first, _ in pieces).endswith(f"{'.' * count}x")
+        return time.process_time() - start
+
+    usual = min(seconds(1) for _ in range(3))
+    found = [(seconds(count) - usual, seconds(8 * count) - usual) for count in (3000, 3000, 3000)]
+    assert any(longer < 24 * max(shorter, 0.002) for shorter, longer in found), found
+
+
+def test_sentences_end_where_marks_end_before_white_space() -> None:
+    kept = [piece.group() for piece in beside._SENTENCE.finditer("Yes... No?! 3.5 is it. \n河边住着他。 Well")]
+    assert kept == ["Yes...", " No?!", " 3.5 is it.", " \n河边住着他。", " Well"]
+
+
+def test_an_answer_stands_beside_those_of_a_record_that_is_still_being_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record(tmp_path / "run")
+    path, runs = tmp_path / "run" / "rollouts.jsonl", Runs(tmp_path)
+    for module, name, value in ((stored, "WORTH", 1), (opening, "PATIENCE", 0.05), (opening, "TAIL", 9000)):
+        monkeypatch.setattr(module, name, value)
+    found: list[Any] = []
+    waiting = Thread(target=lambda: found.append(compared(runs, "run", "tarven/3/3", {})))
+    with stored._rows._turn(path):
+        assert runs.index("run").missing
+        waiting.start()
+        waiting.join(0.5)
+        assert found == []  # not what the last rows alone would tell
+    waiting.join(10)
+    assert (found[0]["steps"], found[0]["step"], found[0]["note"]) == ([1, 2, 3], 2, "")
+    assert len(found[0]["first"]["group"]) == 4
 
 
 def test_the_same_prompt_is_found_in_other_steps_and_runs(tmp_path: Path) -> None:

@@ -20,7 +20,8 @@ from workbench.types import Question
 MOST = 10_000_000  # comparisons that a difference may take: a second or two
 _LETTER = "[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"  # of writing without spaces between words
 _WORD = re.compile(rf"\s*(?:{_LETTER}|(?:(?!{_LETTER})\w)+|[^\w\s])|\s+")
-_SENTENCE = re.compile(r"\s*.+?(?:[.!?。！？]+(?=\s|$)|\n|$)|\s+", re.DOTALL)
+# A run of marks is looked at once, from its first one on: from each of them it would take the square of their number.
+_SENTENCE = re.compile(r"\s*.+?(?:(?<![.!?。！？])[.!?。！？]+(?=\s|$)|\n|$)|\s+", re.DOTALL)
 Piece = tuple[bool, str, str]  # whether both say it, what the first says, what the second says
 
 
@@ -69,6 +70,7 @@ def compared(runs: Runs, name: str, row: str, other: dict[str, Any]) -> dict[str
     Raises:
         WorkbenchError: no such run or row.
     """
+    runs.whole_index(name)  # a large record is read first: of its last rows alone neither groups nor other steps are known
     opened, names = open_row(runs, name, row), runs.names()
     chosen = next((one for one in names if one == other.get("run")), name)
     answers = [
@@ -99,7 +101,7 @@ def _step(steps: Sequence[int | None], own: int | None, *, same: bool, asked: An
 def _answers(runs: Runs, name: str, own: str, question: Question) -> list[Entry]:
     """The rows of a run that answer a question: those with its text, and in its own run those with its id."""
     with damage(f"run '{name}'"):
-        index, ids = runs.index(name), {question.id} if name == own else set()
+        index, ids = runs.whole_index(name), {question.id} if name == own else set()
         ids |= {key for key, one in runs.asked(name).items() if question.text.strip() and one.text == question.text}
         rows = [entry for key in ids for entry in index.answers(key)]
         return sorted(rows, key=lambda entry: (-1 if entry.step is None else entry.step, entry.number))
