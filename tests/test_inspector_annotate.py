@@ -45,6 +45,22 @@ def test_one_claim_after_another_is_labelled_and_none_twice(tmp_path: Path) -> N
     assert compared["claims"]["accuracy"] == 0.625 and compared["excluded"]["duplicates"] == 0
 
 
+def test_a_claim_that_is_labelled_after_it_was_passed_over_counts_once(tmp_path: Path) -> None:
+    record(tmp_path / "run", [rollout(1, 0)])
+    runs, passed = Runs(tmp_path), [["tarven/1/0", 1]]
+    for claim in (0, 1, 2):
+        told = asked(runs, passed=passed, given={"place": ["tarven/1/0", claim], "label": "correct"})
+    assert told["claim"]["place"] == ["tarven/1/0", 3]
+    assert asked(runs, passed=[["tarven/1/0", 3]])["claim"] is None
+
+
+def test_a_label_that_cannot_be_written_says_why_in_one_line(tmp_path: Path) -> None:
+    record(tmp_path / "run", [rollout(1, 0)])
+    (tmp_path / "annotations").write_text("")  # where the folder would be
+    found = annotator(Runs(tmp_path))({"given": {"place": ["tarven/1/0", 0], "label": "wrong"}})
+    assert "cannot be read or written" in found["error"] and "\n" not in found["error"] and str(tmp_path) not in found["error"]
+
+
 def test_a_random_order_is_the_same_for_everyone_and_no_other(tmp_path: Path) -> None:
     record(tmp_path / "run")
     runs = Runs(tmp_path)

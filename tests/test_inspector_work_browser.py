@@ -107,6 +107,30 @@ def test_claims_are_labelled_one_after_another_by_keys(page, address, root, shot
     page.screenshot(path=shots / "person.png", full_page=True)
 
 
+def test_what_could_not_be_saved_is_told_and_not_taken_for_done(page, address, root, seen):
+    record(root / "pressed", [rollout(1, 0)])
+    tab(page, "Annotate")
+    page.wait_for_selector("#annotate-view .wb-choice")
+    page.get_by_label("Claims of run").select_option("pressed")
+    done, claim = "document.querySelector('#annotate-view .wb-done').textContent", page.locator("#annotate-view .wb-claim-text")
+    page.wait_for_function(f"{done}.includes('0 of 4 claims labelled')")
+    first = claim.inner_text()
+    press = "for (const key of ['1', '2']) document.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true}))"
+    told = page.evaluate(f"() => {{ {press}; return document.querySelector('#annotate-view [role=status]').textContent; }}")
+    assert "still being saved" in told
+    page.wait_for_function(f"{done}.includes('1 of 4 claims labelled')")
+    second = claim.inner_text()
+    page.route("**/component_server**", lambda route: route.abort())
+    page.keyboard.press("n")
+    page.get_by_text("The inspector does not answer").wait_for()
+    assert claim.inner_text() == second != first
+    page.unroute("**/component_server**")
+    page.keyboard.press("p")  # to the one that was labelled: the second was not passed over
+    page.wait_for_function("want => document.querySelector('#annotate-view .wb-claim-text').textContent === want", arg=first)
+    assert page.locator("#annotate-view [role=alert]").is_hidden()
+    seen.errors.clear()  # of the request that failed
+
+
 def test_the_keys_of_an_open_answer(page, address, root, shots):
     record(root / "keyed", [rollout(1, sample) for sample in range(3)])
     page.goto(f"{address}?run=keyed&id=tarven/1/0")

@@ -7,16 +7,17 @@ function mountAnnotate(root, gradio) {
   const bar = div("wb-filters"), done = div("wb-done"), last = h("p", {class: "tv-small", role: "status"}), card = div("wb-panel"), out = h("p", {class: "tv-failure", role: "alert", hidden: true});
   let now = {claim: null, labels: []}, state = {run: null, order: "random"}, passed = [], seen = [], asking = false, begun = false;
 
-  // What the page asks: the claim `at`, else the next; `given` is kept before.
-  async function ask(more = {}) {
-    if (asking) return;
+  // What the page asks: the claim `at`, else the next; `given` is kept before. `then` changes what the page remembers: only
+  // once that is done, so that nothing is lost of what could not be saved.
+  async function ask(more = {}, then = () => {}) {
+    if (asking) return void (last.textContent = "The last one is still being saved: this was not done. Try again in a moment.");
     asking = true;
     root.setAttribute("aria-busy", "true");
     try {
-      const found = await gradio.server.annotation({...state, passed, ...more});
-      out.hidden = !found.error;
-      out.textContent = found.error || "";
-      if (found.error) return;
+      const found = await gradio.server.annotation({...state, passed, ...more}).catch(() => null);
+      if (!found || found.error) return failed(found ? found.error : "The inspector does not answer: see whether it still runs, and try again.");
+      out.hidden = true;
+      then();
       draw(JSON.parse(found.text), more.given);
     } finally {
       asking = false;
@@ -24,18 +25,22 @@ function mountAnnotate(root, gradio) {
     }
   }
 
+  function failed(words) {
+    [out.hidden, out.textContent] = [false, words];
+    last.replaceChildren();
+  }
+
   const place = () => now.claim && now.claim.place;
-  const same = (one) => (other) => JSON.stringify(one) === JSON.stringify(other);
-  const label = (name) => place() && (seen.push(place()), ask({given: {place: place(), label: name}}));
-  const next = () => place() && (seen.push(place()), passed.push(place()), ask());
-  const previous = () => seen.length && ask({at: seen.pop()});
+  const other = (one) => (two) => JSON.stringify(one) !== JSON.stringify(two);
+  const label = (name, at = place()) => at && ask({given: {place: at, label: name}}, () => (seen.push(at), (passed = passed.filter(other(at)))));
+  const next = (_, at = place()) => at && ask({passed: [...passed, at]}, () => (seen.push(at), passed.push(at)));
+  const previous = () => seen.length && ask({at: seen.at(-1)}, () => seen.pop());
   // The label that was given last is taken back, and its claim is shown again.
   const given = [];
   function undo() {
-    if (asking || !given.length) return;
-    const one = given.pop();
-    seen = seen.filter((other) => !same(one)(other));
-    ask({given: {place: one, label: null}, at: one});
+    if (!given.length) return;
+    const one = given.at(-1);
+    ask({given: {place: one, label: null}, at: one}, () => (given.pop(), (seen = seen.filter(other(one)))));
   }
 
   function draw(data, kept) {
@@ -43,7 +48,11 @@ function mountAnnotate(root, gradio) {
     now = data;
     Object.assign(state, {run: data.run});
     const choice = (words, name, options) => h("label", {}, `${words} `, select(words, "tv-select",
-      (event) => ((state[name] = event.target.value), ([passed, seen] = [[], []]), (given.length = 0), ask()),
+      ({target}) => {
+        const chosen = target.value;
+        target.value = state[name]; // until it is drawn anew
+        ask({[name]: chosen, passed: []}, () => ((state[name] = chosen), ([passed, seen] = [[], []]), (given.length = 0)));
+      },
       options.map(([value, text]) => h("option", {value, selected: value === state[name]}, text))));
     keepFocus(bar, () => bar.replaceChildren(choice("Claims of run", "run", data.runs.map((name) => [name, name])),
       choice("Order", "order", data.orders.map((name) => [name, ORDER_WORDS[name] || name]))));

@@ -111,7 +111,7 @@ def _open(
     runs: Runs, run: str, entries: Sequence[Entry], done: Mapping[str, Labelled], passed: set[Place]
 ) -> Iterator[tuple[Feedback, int]]:
     """The claims that nobody has labelled or passed over; rows that cannot be read are passed over as well."""
-    passes = Counter(row for row, _ in passed)
+    passes = Counter(row for row, claim in passed if row not in done or claim not in done[row].said)
     for entry in entries:
         said = done[entry.id].said if entry.id in done else {}
         if len(said) + passes[entry.id] >= entry.claims:

@@ -66,6 +66,9 @@ def answered(function: Callable[[Any], dict[str, Any]]) -> Callable[[Any], dict[
             return function(request if isinstance(request, dict) else {})
         except WorkbenchError as error:
             return {"error": " ".join(str(error).split())}
+        except OSError as error:  # a full disk, or a folder that may not be written
+            reason = error.strerror or type(error).__name__
+            return {"error": f"a file in the runs folder cannot be read or written ({reason}): mend that, and try again"}
         except (
             KeyError,
             TypeError,
