@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.score_helpers import Cli
-from workbench.answering.sources import Sources
+from workbench.answering.sources import Sources, stored
 from workbench.answering.supply import BATCH, supply
 from workbench.bench import bench
 from workbench.checks import rule_checks
@@ -122,8 +122,14 @@ def test_what_is_for_evaluation_only_is_not_made_trainable(tmp_path: Path, cli: 
     assert status == 2 and "evaluation" in said and not out.exists()
 
 
-def an_index(folder: Path, cli: Cli) -> str:
+def test_an_index_of_other_pages_has_another_key(tmp_path: Path, cli: Cli) -> None:
+    keys = [stored(an_index(tmp_path / name, cli, pages)).key for name, pages in (("a", PAGES), ("b", PAGES[::-1]))]
+    assert keys[0] != keys[1] and stored(str(tmp_path / "a" / "index")).key == keys[0]
+
+
+def an_index(folder: Path, cli: Cli, given: Sequence[Passage] = PAGES) -> str:
     pages, index = folder / "pages.jsonl", str(folder / "index")
-    pages.write_text("".join(json.dumps({"title": page.title, "text": page.text}) + "\n" for page in PAGES))
+    folder.mkdir(exist_ok=True)
+    pages.write_text("".join(json.dumps({"title": page.title, "text": page.text}) + "\n" for page in given))
     assert cli("index", "build", index, "--from", str(pages))[0] == 0
     return index
