@@ -284,9 +284,9 @@ def test_an_index_with_vectors_is_searched_by_both_and_one_of_another_encoder_re
     rows = [{"title": f"T{n}", "text": f"w{n} w{n + 1} w{n + 2}."} for n in range(20)]
     encoder = make_encoder(tmp_path / "encoder")
     build_index("dense", write(tmp_path / "rows.jsonl", rows), encoder=str(encoder), root=tmp_path)
-    best, *_ = stored("dense", root=tmp_path).search("w3 w4 w5", 3)
+    best, *_ = stored("dense", root=tmp_path).search(["w3 w4 w5"], 3)[0]
     assert best.title == "T3" and best.score == pytest.approx(2 / 61)  # the first of both lists
-    [first, *_] = stored("dense", "text", tmp_path).search("w3 w4 w5", 3)
+    [first, *_] = stored("dense", "text", tmp_path).search(["w3 w4 w5"], 3)[0]
     assert first.title == "T3" and first.score != best.score
 
     card = tmp_path / "dense" / CARD
@@ -294,11 +294,11 @@ def test_an_index_with_vectors_is_searched_by_both_and_one_of_another_encoder_re
         card.write_text(json.dumps({**json.loads(card.read_text()), "encoder": name}))
         with pytest.raises(WorkbenchError, match=f"{told}.*--mode text"):
             stored("dense", root=tmp_path)
-        assert stored("dense", "text", tmp_path).search("w3 w4 w5", 3)[0].title == "T3"  # words need no encoder
+        assert stored("dense", "text", tmp_path).search(["w3 w4 w5"], 3)[0][0].title == "T3"  # words need no encoder
 
 
 def test_an_index_without_vectors_is_searched_by_words_and_hybrid_is_refused(store: str) -> None:
-    assert stored(store).search(TOWER, 1)[0].id == "tower:0"
+    assert stored(store).search([TOWER], 1)[0][0].id == "tower:0"
     with pytest.raises(WorkbenchError, match="no vectors, which mode hybrid needs"):
         stored(store, "hybrid")
 
@@ -407,6 +407,6 @@ def test_the_inspector_loads_no_encoder_that_an_index_names(tmp_path: Path) -> N
     build_index("dense", write(tmp_path / "rows.jsonl", [{"title": "T", "text": "w1 w2."}]), encoder=str(encoder), root=root)
     card = json.loads((root / "dense" / CARD).read_text())
     (root / "dense" / CARD).write_text(json.dumps({**card, "encoder": "no/such-encoder"}))
-    assert sources_of(Runs(tmp_path / "runs"), "dense").search("w1", 1)[0].title == "T"
+    assert sources_of(Runs(tmp_path / "runs"), "dense").search(["w1"], 1)[0][0].title == "T"
     (root / "dense" / "more").symlink_to(encoder)
     assert indexes(Runs(tmp_path / "runs")) == [PAGES_OF_THE_WORLD]

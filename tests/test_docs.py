@@ -93,7 +93,7 @@ KNOWN: dict[str, dict[str, How]] = {
         "workbench data show hotpotqa": How(not_run="reads a data set from the hub"),
         "workbench verifier evaluate --data pairs.jsonl": AS_IT_IS,
         "workbench doctor": AS_IT_IS,
-        "workbench plan truthrl --policy Qwen/Qwen2.5-7B-Instruct --gpu a100-80 --set truthrl.micro_batch=2": AS_IT_IS,
+        "workbench plan truthrl --policy Qwen/Qwen3-8B --gpu h200-141 --set truthrl.micro_batch=4": AS_IT_IS,
         "workbench export runs/ternary --gguf runs/merged.gguf": How(
             not_run="needs the package of the extra gguf; tests/test_gguf.py writes files and has them read"
         ),

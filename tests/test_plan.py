@@ -17,7 +17,7 @@ from tests.helpers.memory_run import ENVIRONMENT, WORDS
 from tests.helpers.tiny_model import make_policy
 from workbench.plan import memory, plan, shape_of
 from workbench.plan.account import Machine, total
-from workbench.plan.gpus import GIB
+from workbench.plan.gpus import GIB, memory_here
 from workbench.plan.phases import learnings, samplings
 from workbench.plan.shapes import PUBLIC, read_shape
 from workbench.plan.speed import forward_flops
@@ -257,6 +257,56 @@ def test_models_that_pay_and_judge_are_counted_where_they_are_there() -> None:
     assert learning("rlfh", judge="meta-llama/Llama-3.1-8B")["judge"] == 2 * judge.parameters + 2 * 33 * 1024 * 2 * 8 * 4096
 
 
+def test_every_model_that_pays_in_klcf_is_counted_once_by_hand() -> None:
+    """Each is the policy's weights in two bytes, and its adapter in four."""
+    one = 2 * 7_615_616_512 + 4 * plan("klcf")["lora_parameters"]
+
+    def found(*settings: str) -> dict[str, Any]:
+        return plan("klcf", overrides=[f"klcf.{text}" for text in settings])
+
+    def held(*settings: str) -> int:
+        return found(*settings)["phases"][-1]["bytes"]["held_models"]
+
+    assert held() == held("rewarded=confidence") == one and held("rewarded=judge") == 0
+    assert held("w_general=1") == 2 * one and held("w_general=1", "rewarded=judge") == one
+    assert "is not counted" not in found("w_general=1")["note"]
+    named = ("w_general=1", "general=some/classifier")
+    assert held(*named) == one and "some/classifier, which the reward has in memory besides" in found(*named)["note"]
+
+
+def test_models_that_pay_samples_of_a_stage_are_counted_there() -> None:
+    """KLCF's DPO learns from samples that were paid before; where a training is paid, they are there beside that alone."""
+
+    def sampled(*settings: str) -> int:
+        phases = plan("klcf", overrides=[f"klcf.{text}" for text in settings])["phases"]
+        return next(one for one in phases if one["phase"].startswith("answers"))["bytes"]["held_models"]
+
+    assert sampled() == sampled("trainer=dpo", "rewarded=judge") == 0
+    assert sampled("trainer=dpo", "w_general=1") == 2 * sampled("trainer=dpo") > 4 * 7_615_616_512
+
+
+@pytest.mark.parametrize(
+    ("files", "line", "allowed"),
+    [
+        ({"memory.max": "1000000"}, "0::/", 1_000_000), ({"memory.max": "max"}, "0::/", None), ({}, "0::/a/b", None),
+        ({"memory/memory.limit_in_bytes": "2000000"}, "4:memory:/", 2_000_000), ({"memory.max": "0"}, "0::/", None),
+        ({"memory/memory.limit_in_bytes": str(2**63 - 4096)}, "4:memory:/", None), ({"memory.max": "?"}, "", None),
+        ({"a/memory.max": "3000000", "a/b/memory.max": "max"}, "0::/a/b", 3_000_000),
+        ({"memory/a:1/memory.limit_in_bytes": "4000000"}, "9:cpu:/a\n4:cpu,memory:/a:1/b", 4_000_000),
+        ({"a/memory.max": "5000000"}, "4:cpu:/a", None),
+    ],
+)  # fmt: skip
+def test_memory_here_is_what_control_groups_allow(
+    tmp_path: Path, files: dict[str, str], line: str, allowed: int | None
+) -> None:
+    nothing, own = tmp_path / "nothing", tmp_path / "own"
+    own.write_text(line + "\n")
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text + "\n")
+    assert memory_here(tmp_path, own) == (allowed or memory_here(nothing, nothing))
+
+
 def test_checkpointing_would_keep_one_layer_and_every_layers_input() -> None:
     shape = PUBLIC["Qwen/Qwen2.5-7B"]
     one = memory.kept(shape, memory.AMP, 64, 1000)
@@ -377,7 +427,10 @@ def test_names_that_are_not_there_are_refused_without_a_network(cli: Cli, tmp_pa
     for more, told in (
         (["--policy", "nobody/nothing-7b"], "is not known here"), (["--gpu", "a100"], "choose one of l4-24"),
         (["--bench", "huge"], "choose one of tiny"), (["--policy", tmp_path], "has no config.json"),
-        (["--judge-here", "nobody/nothing-7b"], "is not known here"), (["--prompt-tokens", "40000"], "has positions for"),
+        (["--judge-here", "nobody/nothing-7b"], "is not known here"),
+        (["--prompt-tokens", "40000"], "set --prompt-tokens below that"),
+        (["--prompt-tokens", "32768"], "leaves an answer none of the 32768 positions"),
+        (["--prompt-tokens", "32767"], "has positions for 1; set at most that"),
     ):  # fmt: skip
         status, out, said = cli("plan", "truthrl", *more)
         assert (status, out) == (2, "") and told in said, more

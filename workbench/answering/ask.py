@@ -65,7 +65,7 @@ def answer_from(sources: Sources, asked: str, load: Callable[[], Policy], path: 
     """The same, of sources that are open and a policy that `load` gives once there is something to answer from; `path` is its
     folder or its hub name."""
     checks = sources.checks()
-    found = sources.search(asked, k or MOST)
+    found = sources.search([asked], k or MOST)[0]
     if not found:
         return Answer(asked, notes=(NOTHING_FOUND,))
     reader = reader_of(path, load())

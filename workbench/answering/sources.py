@@ -24,16 +24,18 @@ SENTENCES = 3  # of a page in an excerpt: as many as the tiny policy has learnt 
 
 @dataclass(frozen=True)
 class Sources:
-    """Passages by `search(question, k)`, best first, and how answers from them are judged.
+    """Passages by `search(questions, k)`, for each the best first, and how answers from them are judged.
 
     `checks` makes the judge at hand; with `exact` it is the closed world, which holds answers against the passages. `foreign`
-    passages are not the closed world's.
+    passages are not the closed world's. `key` tells what is found here from what another index, or another way to search it,
+    would find.
     """
 
-    search: Callable[[str, int], Sequence[Passage]]
+    search: Callable[[Sequence[str], int], Sequence[Sequence[Passage]]]
     checks: Callable[[], Checks]
     exact: bool = False
     foreign: bool = False
+    key: str = ""
 
     def asked(self, text: str, checks: Checks) -> Question:
         """The question with what its judge knows of it; the answer is held against its passages, whatever the world knows."""
@@ -48,7 +50,7 @@ def closed_world() -> Sources:
     """Excerpts of the closed world's pages, found by words: its names are invented, and no encoder has read them."""
     world = load_world()
     pages = _excerpts(world)
-    return Sources(lambda text, k: pages.search([text], k)[0], lambda: world_checks(world), exact=True)
+    return Sources(pages.search, lambda: world_checks(world), exact=True, key=f"{world.config}")
 
 
 def stored(name: str, mode: Mode | None = None, root: Path | str = ROOT) -> Sources:
@@ -67,17 +69,19 @@ def stored(name: str, mode: Mode | None = None, root: Path | str = ROOT) -> Sour
     index.search([""], 1, mode=how)
     world = _world_of(index)
 
-    def search(text: str, k: int) -> list[Passage]:
-        return _search(index, text, k, how)
+    def search(questions: Sequence[str], k: int) -> list[list[Passage]]:
+        return _search(index, questions, k, how)
 
+    source, card = index.card["source"], index.card
+    key = f"{how} {card['words']} {card['encoder']} {card['passages']} {source.get('spec')} {source.get('fingerprint')}"
     if world is None:
-        return Sources(search, local_checks, foreign=True)
-    return Sources(search, lambda: world_checks(world), exact=True)
+        return Sources(search, local_checks, foreign=True, key=key)
+    return Sources(search, lambda: world_checks(world), exact=True, key=key)
 
 
-def _search(index: Index, text: str, k: int, mode: Mode) -> list[Passage]:
+def _search(index: Index, questions: Sequence[str], k: int, mode: Mode) -> list[list[Passage]]:
     try:
-        return index.search([text], k, mode=mode)[0]
+        return index.search(questions, k, mode=mode)
     except WorkbenchError:
         raise
     except (OSError, RuntimeError, ValueError) as error:  # the index's files, or its vectors

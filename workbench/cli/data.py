@@ -70,7 +70,8 @@ def data_supply(
     schema: Annotated[str | None, typer.Option("--as", metavar="NAME", help="The data set whose schema the file has.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Give questions without passages those that an index finds, for training FoRAG; what is for evaluation only is refused."""
+    """Give questions without passages those that an index finds, for training FoRAG; what is for evaluation only is refused.
+    Stopped before its end, the same command goes on from FILE.partial."""
     with stdout_kept_clean():
         questions = load(source, split, limit, parse_mapping(mapping), schema=schema, training=True)
         counts = supply(questions, stored(store, mode), k, out)

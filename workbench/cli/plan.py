@@ -13,7 +13,7 @@ from workbench.plan.answer import told
 from workbench.recipes import TRAINED
 
 
-@app.command("plan", epilog="Example: workbench plan truthrl --policy Qwen/Qwen3-8B --gpu h100-80 --set truthrl.micro_batch=2")
+@app.command("plan", epilog="Example: workbench plan truthrl --policy Qwen/Qwen3-8B --gpu h200-141 --set truthrl.micro_batch=4")
 def plan_command(
     method: Annotated[str, typer.Argument(metavar="METHOD", help=f"One of {', '.join(TRAINED)}.")],
     bench: Annotated[str, typer.Option(help="The bench whose scale it is: tiny, small or paper.")] = "paper",

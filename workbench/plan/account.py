@@ -19,12 +19,16 @@ SHORTEST = 16  # tokens below which to shorten responses is no remedy
 
 @dataclass(frozen=True)
 class Machine:
-    """What a training runs on, and what else lies in its memory: `held` models of the policy's size, a `judge`."""
+    """What a training runs on, and what else lies in its memory: `held` models of the policy's size, a `judge`.
+
+    `rank` is that of the held models' adapters where they pay what a stage samples, and no training by reinforcement is there.
+    """
 
     shape: Shape
     on_cpu: bool = False
     held: int = 0
     judge: Shape | None = None
+    rank: int | None = None
 
     def precision(self, how: Precision) -> Precision:
         return FP32 if self.on_cpu else how
@@ -69,13 +73,17 @@ class Machine:
         )  # fmt: skip
 
     def sampling(self, one: Sampled, trainer: Learning | None) -> dict[str, int]:
-        """Of rollouts beside their training, or of an evaluation or a stage, for which the policy is loaded alone."""
+        """Of rollouts beside their training, or of an evaluation or a stage, for which the policy is loaded with no training,
+        and alone but for the models that pay such samples."""
         cache = memory.cache(self.shape, self.size, one.rows, one.length)
         begun = memory.cache(self.shape, self.size, one.rows, one.prompt)
         reading = begun + memory.prefill(self.shape, self.size, one.prompts, one.prompt)
         more = max(0, reading - cache) + memory.drawing(self.shape, one.rows)
-        held = self.beside() if trainer is None else self.state(trainer)
-        return reserved({**held, "kv_cache": cache, "reading_and_drawing": more})
+        if trainer is not None:
+            there = self.state(trainer)
+        else:
+            there = self.beside() if self.rank is None else self.beside(self.held, self.rank)
+        return reserved({**there, "kv_cache": cache, "reading_and_drawing": more})
 
 
 def reserved(items: dict[str, int]) -> dict[str, int]:

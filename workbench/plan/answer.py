@@ -52,8 +52,9 @@ def plan(
     name, prompt, used = policy or scale.policy, prompt_tokens or scale.prompt, used_parts(chosen, config)
     shape = shape_of(name)
     check_parts(used)
-    machine = Machine(shape, gpu == CPU, chosen.held(config), shape_of(judge) if judge else None)
     learnt = learnings(used, prompt, shape.positions)
+    rank = None if any(one.graded for one in learnt) else max((one.lora_r for one in learnt), default=0)
+    machine = Machine(shape, gpu == CPU, chosen.held(config), shape_of(judge) if judge else None, rank)
     sampled = samplings(used, shape, prompt, scale.longest)
     _check_positions(method, sampled, shape, name)
     found = _Plan(chosen, machine, {one.part: one for one in learnt}, sampled)
@@ -62,7 +63,7 @@ def plan(
         "method": method, "bench": bench, "policy": name, "shape": asdict(shape), "parameters": shape.parameters,
         "lora_parameters": shape.lora(last.lora_r), "prompt_tokens": prompt, "judge": judge,
         "gpu": asdict(box) if box else None, **found.memory(box, last), **found.work(box, last),
-        "host_bytes": shape.parameters * machine.size, "note": UNMEASURED,
+        "host_bytes": shape.parameters * machine.size, "note": _note(chosen.named(config)),
     }  # fmt: skip
 
 
@@ -76,11 +77,20 @@ def _configured(method: Method, bench: str, overrides: Sequence[str]) -> Any:
     return config
 
 
+def _note(named: Sequence[str]) -> str:
+    left = f"; {', '.join(named)}, which the reward has in memory besides, is not counted" if named else ""
+    return f"{UNMEASURED}{left}"
+
+
 def _check_positions(method: str, sampled: Sequence[Sampled], shape: Shape, policy: str) -> None:
     for one in sampled:
         if one.length > shape.positions:
             part = f"{method}.{one.part}.max_new_tokens" if one.part else "max_new_tokens of what is sampled"
-            room = shape.positions - one.prompt
+            if (room := shape.positions - one.prompt) < 1:
+                raise WorkbenchError(
+                    f"a prompt of {one.prompt} tokens leaves an answer none of the {shape.positions} positions of '{policy}': "
+                    "set --prompt-tokens below that"
+                )
             raise WorkbenchError(
                 f"{part} is {one.new}: after a prompt of {one.prompt} tokens '{policy}' has positions for {room}; "
                 "set at most that"

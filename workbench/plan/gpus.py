@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
 
 from workbench.types import WorkbenchError
 
 GIB = 2**30
 CPU = "cpu"  # this machine without a GPU
+GROUPS, OWN = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")  # limits of processes on Linux, and which are this one's
 
 
 @dataclass(frozen=True)
@@ -35,9 +39,30 @@ GPUS = {
 }
 
 
-def memory_here() -> int | None:
-    """This machine's memory in bytes; None where the system does not tell it in the usual way (Windows)."""
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else None
+def memory_here(groups: Path = GROUPS, own: Path = OWN) -> int | None:
+    """The memory in bytes that a process may have here: the machine's, or less where its control groups allow less, as in a
+    container; None where the system does not tell it in the usual way (Windows)."""
+    if not hasattr(os, "sysconf"):
+        return None
+    return min([os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"), *_allowed(groups, own)])
+
+
+def _allowed(groups: Path, own: Path) -> Iterator[int]:
+    """What the process's control groups, of either version, and those above them allow; nothing where they set no limit."""
+    try:
+        lines = own.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:  # no Linux, or hidden
+        lines = []
+    for line in ["0::/", "0:memory:/", *lines]:  # a container often sees its own groups as the outermost ones
+        _, kinds, path = line.split(":", 2) if line.count(":") > 1 else ("", "none", "")
+        if kinds and "memory" not in kinds.split(","):
+            continue
+        top, name = (groups / "memory", "memory.limit_in_bytes") if kinds else (groups, "memory.max")
+        below = PurePosixPath(path.lstrip("/"))
+        for folder in (below, *below.parents):
+            with contextlib.suppress(OSError, ValueError):  # no such file, or "max"
+                if (limit := int((top / folder / name).read_text(encoding="utf-8"))) > 0:
+                    yield limit
 
 
 def gpu_of(name: str) -> GPU:

@@ -25,7 +25,7 @@ from typing import Any, Literal
 
 from workbench.bench import Bench
 from workbench.config import check_numbers, check_values, setting
-from workbench.recipes.klcf_stages import Drawn, outside, stages_for
+from workbench.recipes.klcf_stages import Drawn, outside, stages_for, trains_general
 from workbench.recipes.method import Method, Prompts, scaled
 from workbench.reward import klcf
 from workbench.train.dpo import DPO
@@ -176,6 +176,11 @@ def idle(config: KLCF) -> set[str]:
     return left
 
 
+def held(config: KLCF) -> int:
+    """Models of the policy's size that pay: of truthfulness, or the base for its confidence, and the run's own of good form."""
+    return int(bool(config.w_truth) and config.rewarded != "judge") + trains_general(config)
+
+
 PARTS = {
     "check": ("checklist", "F-measure of checklist recall and precision"),
     "truth": ("truthfulness", "mean P(true) of the claims"),
@@ -213,5 +218,5 @@ TINY = scaled(
 METHOD = Method(
     "klcf", "KLCF", KLCF, reward, checks, stages=stages, parts=PARTS, scales={"tiny": TINY}, idle=idle,
     outside=outside, trainer=lambda config: config.trainer, start=lambda config: "base" if config.start == "zero" else None,
-    held=lambda config: int(bool(config.w_truth) and config.rewarded != "judge"),
+    held=held, named=lambda config: (config.general,) if config.w_general and config.general else (),
 )  # fmt: skip

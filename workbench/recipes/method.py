@@ -42,7 +42,8 @@ class Method:
             it has one, holds for the run's evaluations.
         start: config -> which of the bench's checkpoints a run starts from; None for the bench's own policy. Whoever names a
             policy starts from that.
-        held: config -> how many models of the policy's size its reward has in memory while the policy is trained.
+        held: config -> how many models of the policy's size its reward has in memory where responses are paid.
+        named: config -> the other models, of any size, that its reward has in memory besides, by name or folder.
         outside: config and bench -> by name, digests of what a run takes that its config merely names; None for what is gone.
     """
 
@@ -60,6 +61,7 @@ class Method:
     trainer: Callable[[Any], str] = lambda config: "grpo"
     start: Callable[[Any], str | None] = lambda config: None
     held: Callable[[Any], int] = lambda config: 0
+    named: Callable[[Any], Sequence[str]] = lambda config: ()
     outside: Callable[[Any, Bench], Mapping[str, str | None]] = lambda config, bench: {}
 
     def lasting(self, config: Any, steps: int) -> list[str]:
