@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workbench.extract import rules
-from workbench.extract.clauses import clauses
+from workbench.extract.clauses import LONGEST, clauses
 from workbench.extract.pronouns import resolve
 from workbench.types import Claim, Claims, Question, Response
 
@@ -163,6 +163,42 @@ FAITHFUL = [  # a sentence, what must be among its claims, and words that no cla
     ("He is an English teacher.", ["He is an English teacher."], r"is English\."),
     ("She is a retired American football player.", [], r"is American\."),
     ("He lived in Mexico, Peru, and Chile.", ["He lived in Peru."], r"is in"),
+    # alternatives: neither need hold
+    ("Ana Bo was born in 1950 or 1951.", ["Ana Bo was born in 1950 or 1951."], r"in 195\d\."),
+    ("Ana Bo is a painter or a poet from Osk.", ["Ana Bo is a painter or a poet from Osk."], r"painter\.|is a poet|is from"),
+    ("Ana Bo is a Lomarian painter, poet or cook.", [], r"painter\.|is a (?:poet|cook)"),
+    ("He lived in Osk or in Vetra.", [], r"Osk\.|lived in Vetra"),
+    ("He met Ana, Mira or Bo.", [], r"Ana\.|met (?:Mira|Bo)"),
+    ("He wrote a book in 1950 or a play in 1951.", [], r"wrote (?:a play|in)|play\.|book in 1951"),
+    ("She acted in films such as Rain or Snow.", [], r"Rain\.|in Snow|Rain is|Snow is"),
+    ("He sold the house, gave it away, or burned it.", [], r"house\.|^He (?:gave|burned)"),
+    ("She read \"Sink or Swim\" and \"Rain\".", ["She read \"Sink or Swim\".", "She read \"Rain\"."], r"Sink\."),
+    # what is so only in what leads the sentence in
+    ("In the film, Ana Bo is a thief and a murderer.",
+     ["Ana Bo is a thief in the film.", "Ana Bo is a murderer in the film."], r"thief\.|murderer\."),
+    ("In a dream, Ana Bo killed the king and fled to Osk.", ["Ana Bo fled to Osk in a dream."], r"king\.|Osk\."),
+    ("In the film, she meets Bo, who is a thief.", [], r"^Bo"),
+    ("In the film, Ana Bo, a thief, lives in Osk and works in Vetra.", [], r"^Ana Bo is"),
+    ("In the film, he met Ana Bo, a cook.", [], r"^Ana Bo"),
+    ("Under the proposal, Osk is a city and a state.", ["Osk is a state under the proposal."], r"(?:city|state)\."),
+    ("Under the terms of the very long new proposal that had been made by the last mayor of Osk, Vetra is a city and a state.",
+     [], r"^Vetra"),
+    ("Until 1990, Ana Bo was a clerk and a cook.", ["Ana Bo was a cook until 1990."], r"(?:clerk|cook)\."),
+    ("Until 1990, Ana Bo lived in Osk and worked in Vetra.", ["Ana Bo worked in Vetra until 1990."], r"(?:Osk|Vetra)\."),
+    ("In 1950, he left Osk and moved to Vetra.", ["He left Osk in 1950.", "He moved to Vetra."], r"to Vetra in"),
+    ("Although he was old, he won the race and left Osk.", ["He left Osk."], r"left Osk although"),
+    # what is not quite so of the first may not be so of the second
+    ("Ana Bo is a fake doctor and lawyer.", ["Ana Bo is a fake doctor and lawyer."], r"a lawyer|doctor\."),
+    ("Ana Bo worked as a so-called doctor and lawyer.", [], r"as a lawyer|doctor\."),
+    ("Ana Bo is a painter, aspiring singer and actor from Osk.", ["Ana Bo is from Osk."], r"an actor|singer\."),
+    ("Ana Bo is a former actor and a singer.", ["Ana Bo is a former actor.", "Ana Bo is a singer."], r"is an actor"),
+    ("He is known for his acting and singing.", ["He is known for his singing."], r"is known for singing"),
+    # a place in a land
+    ("In London, England, Ana Bo founded a school and a clinic.",
+     ["Ana Bo founded a school in London, England.", "Ana Bo founded a clinic.", "London is in England."], r"^England"),
+    ("In Austin, Texas, United States, Ana Bo founded a school.",
+     ["Ana Bo founded a school in Austin, Texas, United States."], r"^(?:Texas|United States),"),
+    ("In Europe, England, Scotland and Wales are known for rain.", [], r"^Scotland|Europe, England|^Wales|is in"),
 ]  # fmt: skip
 
 
@@ -184,6 +220,26 @@ def test_many_sentences_take_time_in_proportion() -> None:
         assert len(extract(sentence * many).claims) > 4 * many
         seconds.append(time.process_time() - begun)
     assert seconds[1] < 30 * seconds[0]
+
+
+def test_whom_a_relative_clause_is_about_is_soon_found() -> None:
+    """What may be a name behind "by" is looked for in the last words alone, and not from every "by" to every word."""
+    seconds = []
+    for many in (1, 4):
+        begun = time.process_time()
+        sentence = f"Ana met Bo {'by ' * 75 * many}{'A ' * 120 * many}a, who sang."
+        assert len(sentence) < LONGEST and clauses(sentence)
+        seconds.append(time.process_time() - begun)
+    assert seconds[1] < 30 * max(seconds[0], 0.01)
+
+
+@pytest.mark.parametrize("piece", [" and wrote a book in Osk", " and won the prize"])
+@pytest.mark.parametrize("begun", ["He met those who sang in Osk", "She met people who left Osk"])
+def test_claims_do_not_grow_with_the_square_of_their_sentence(begun: str, piece: str) -> None:
+    sentence = begun + 60 * piece
+    claims = clauses(sentence)
+    assert claims[-1] == f"{sentence}." and len("".join(claims)) < 2 * len(sentence)
+    assert clauses(begun + piece)[-1] == f"{begun}{piece}."
 
 
 def extract(text: str, title: str = TOPIC, decontextual: bool = False) -> Claims:

@@ -18,7 +18,7 @@ _RELATION = re.compile(
     r"|uncle|aunt|friend|guardian|student|pupil|assistant|partner|rival|ally|colleague|mentor|descendant|fan|follower|lover"
     r"|heir)s? (?:of|to) (.+)$"
 )
-_ABOUT = re.compile(rf"\b(?:about|with|by|named|called|against|alongside|met|married) ((?:an? |the )?(?:\w+ )*?{NAME})$")
+_ABOUT = re.compile(rf"\b(?:about|with|by|named|called|against|alongside|met|married) ((?:an? |the )?(?:\w+ ){{0,4}}?{NAME})$")
 _OF = re.compile(rf"\b(?:of|for|after|to|like) ({NAME})$")
 _NO_PERSON = re.compile(
     r"\b(?:University|College|School|Institute|Club|City|United|FC|States|Kingdom|Army|Navy|Company|Party)\b"
@@ -43,7 +43,7 @@ def who(subject: str, previous: str, link: str) -> str:
     if subject in ("There", "It", "This", "That", "These", "Those"):
         found = _phrase(previous)
         return found if found[:1].isupper() else ""
-    if about := _ABOUT.search(text):
+    if about := _ABOUT.search(" ".join(text.split(" ")[-_LONGEST:])):
         named = re.search(NAME + "$", about[1])
         return named[0] if named else about[1]
     if not is_copular(previous):

@@ -7,7 +7,8 @@ import re
 from workbench.extract import english
 from workbench.extract.adjuncts import TEMPORAL
 from workbench.extract.examples import works
-from workbench.extract.places import places_of
+from workbench.extract.leads import is_world
+from workbench.extract.places import LAND, WHOLE_LAND, places_of
 from workbench.extract.reader import Reader
 
 
@@ -23,7 +24,8 @@ def clauses(sentence: str) -> list[str]:
     if lead is None:
         return [_finish(text), *(_finish(claim) for claim in aside)]
     read = [*Reader().read(text, lead), *born]
-    if any(_broken(claim) for claim in read) and _has_verb(text):
+    lost = is_world(lead) and any(lead.casefold() not in claim.casefold() for claim in read)
+    if lost or (any(_broken(claim) for claim in read) and _has_verb(text)):
         read = [f"{lead}, {text}" if lead else text, *born]
     drafts = [said for draft in read for said in (draft, *places_of(draft))]
     claims = dict.fromkeys(_finish(claim) for claim in [*drafts, *named, *aside])
@@ -119,6 +121,12 @@ _INTRO = re.compile(
     r"[^,]*(?:, \d{4})?),\s+(?=\S)",
     re.I,
 )
+_IN_LAND = (
+    re.compile(  # "In Lima, Peru,"; in "In Europe, England, France and Spain …" and "In Peru, Chile, and …" stands a list
+        rf"^((?:[Ii]n|[Aa]t|[Nn]ear|[Ff]rom) (?!(?:{WHOLE_LAND}),)[A-Z][^,]*(?:, (?:{LAND})){{1,2}}),\s+"
+        rf"(?!and\b|or\b|an? [^,]*,|(?:{LAND})(?![\w'’-]))(?=\S)"
+    )
+)
 
 
 _DATED = re.compile(rf"((?i:{TEMPORAL.pattern})),? (?=(?:he|she|it|they|the|his|her)\b|[A-Z])")
@@ -131,7 +139,7 @@ def _lead(text: str) -> tuple[str | None, str]:
     text = _LEAD_IN.sub("", text, count=1)
     if dated := _DATED.match(text):
         return dated[1], text[dated.end() :]
-    intro = _INTRO.match(text)
+    intro = _IN_LAND.match(text) or _INTRO.match(text)
     words = english.TOKEN.findall(intro[1]) if intro else []
     if intro and words[0].lower() not in _CLAUSAL and any(english.is_verb(words, i) for i in range(1, len(words))):
         return "", text  # "In Osk he met Ana, …"
@@ -145,4 +153,6 @@ def _lead(text: str) -> tuple[str | None, str]:
     if intro[1].lower().startswith(("in addition", "apart", "aside", "besides", "alongside")):
         return "", text[intro.end() :]
     longest = _LONG if words[0].lower() in _WITHIN else _SHORT
-    return (intro[1] if len(intro[1].split()) <= longest else ""), text[intro.end() :]
+    if len(intro[1].split()) > longest:
+        return (None, text) if is_world(intro[1]) else ("", text[intro.end() :])
+    return intro[1], text[intro.end() :]

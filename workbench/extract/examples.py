@@ -132,7 +132,7 @@ def _kinds(text: str) -> list[str]:
         text[found.end() :],
     )
     named = items(_without_others(re.sub(r" in \d{4}\b", "", text[found.end() :][: until.start() if until else None])))
-    names = [item for item in named if re.fullmatch(r"[\"“][^\"”]*[\"”]|(?!.* (?:and|as|who|on|for) )[A-Z][^,\"“”]*", item)]
+    names = [item for item in named if re.fullmatch(r"[\"“][^\"”]*[\"”]|(?!.* (?:and|or|as|who|on|for) )[A-Z][^,\"“”]*", item)]
     return (
         [f"{item} is {english.article(kind[1].lower()).replace('tv ', 'TV ')}" for item in names]
         if len(names) == len(named)
@@ -160,6 +160,8 @@ def _titled(text: str) -> list[str]:
             f"{name} is {english.article(match['kind'].lower())}" for name in re.findall(r"[\"“][^\"”]+[\"”]", match["names"])
         ]
     for match in _SINGLE.finditer(text):
+        if re.fullmatch(r"In (?:an?|the|this|that|his|her|their) ", text[: match.start()]) and text[match.end("kind")] == ",":
+            continue  # "In the film, Ana Bo, a thief, …"
         found.append(f"{match['name']} is {'an' if match['kind'][0] in 'aeioE' else 'a'} {match['kind']}")
         if match["year"] and re.search(r"film|movie|album|song|single|game|EP", match["kind"]):
             found.append(f"{match['name']} was released in {match['year']}")

@@ -15,8 +15,8 @@ _WHOLE = re.compile(  # what is one thing, whatever joins its words
     # "Minister of Agriculture, Fisheries and Food"
     rf"|\b[A-Z][\w'’-]*+ (?:of|for) (?:the )?{_CAPITALS}(?:, {_CAPITALS})*+,? and {_CAPITALS}(?! (?:of|for)\b)"
 )
-_JOINED = re.compile(r",? (?:and|as well as|or) |, ")
-_LAST = re.compile(r",? (?:and|as well as|or) ")
+_JOINED = re.compile(r",? (?:and|as well as) |, ")
+_LAST = re.compile(r",? (?:and|as well as) ")
 _OWN = re.compile(r"[A-Z\"“]|(?:an?|the|his|her|its|their|several|many|one)\b")
 _SHARED = re.compile(r"(?:an?|the|his|her|its|their)\s+")
 _CLAUSE = re.compile(r"\b(?:that|which|who|whom|whose|where|when|because|if)\b")
@@ -34,12 +34,13 @@ _LONGEST = 7  # words of an item
 def items(text: str, people: bool = False) -> list[str]:
     """The items of a list such as "A, B, and C"; the text itself if it is no plain list.
 
-    A quotation is not divided, nor a name or an office, nor a list with an apposition in it ("OnTruck, a platform, and"). What
-    follows the last item's comma stays with that item ("Balliol College, Oxford"), and two adjectives with their noun.
+    Alternatives ("A or B") are not divided: neither need hold. Nor is a quotation, nor a name or an office, nor a list with an
+    apposition in it ("OnTruck, a platform, and"). What follows the last item's comma stays with that item ("Balliol College,
+    Oxford"), and two adjectives with their noun.
     """
     masked = mask(text.strip(" ,"))
     last = list(_LAST.finditer(masked))
-    if not last or _CLAUSE.search(masked, 0, last[-1].start()):
+    if not last or " or " in masked or _CLAUSE.search(masked, 0, last[-1].start()):
         return [unmask(masked)]
     head, tail = masked[: last[-1].start()], masked[last[-1].end() :]
     if len(last) > 1 and "," not in masked[: last[-1].end()] and masked.count(" and ") != 1:
@@ -47,7 +48,8 @@ def items(text: str, people: bool = False) -> list[str]:
     joining = last[-1][0].strip(", ")  # "Sink or Swim and Rain" has two items, "The Door and the Wall, Rain, and Snow" three
     between = re.compile(", " if last[-1][0].startswith(",") and ", " in head else f",? {joining} |, ")
     pieces = _with_nouns([piece.strip(" ,") for piece in [*between.split(head), tail] if piece.strip(" ,")])
-    if any(len(piece.split()) > _LONGEST for piece in pieces) or (not people and _is_one_name(pieces)) or _explains(pieces):
+    long = any(len(piece.split()) > _LONGEST for piece in pieces)
+    if long or (not people and _is_one_name(pieces)) or _explains(pieces) or _is_shared(pieces):
         return [unmask(masked)]
     return [unmask(piece) for piece in pieces]
 
@@ -77,6 +79,24 @@ def _explains(pieces: list[str]) -> bool:
     return apposed or any(re.fullmatch(r"[IVX]+", piece) for piece in pieces)
 
 
+_NO_SUCH = re.compile(  # what is described so need not be one, nor what is joined to it: "a fake doctor and lawyer"
+    r"\b(?:fake|so-called|aspiring|acting(?! (?:career|debut|roles?|skills|work))|former|would-be|failed|fictional|fictitious"
+    r"|honorary|alleged|self-(?:proclaimed|styled|described)|purported|supposed|suspected|pretend(?:ed)?|mock|imaginary"
+    r"|potential|prospective|false|bogus|unsuccessful|ex-) ?(?!(?:of|for|in|as|to|by|with|at|on)\b)[\w\"“]"
+)
+_APART = re.compile(rf"(?:an?|the|his|her|its|their|several|many|one)\b|[\"“]|{_CAPITALS}$")
+
+
+def _is_shared(pieces: list[str]) -> bool:
+    """Whether what an item is said not quite to be may be said of the next one too."""
+    return any(_NO_SUCH.search(a) and not _APART.match(b) for a, b in pairwise(pieces))
+
+
+def alternatives(text: str) -> bool:
+    """Whether the text says "A or B", outside of a quotation."""
+    return " or " in mask(text)
+
+
 def _is_one_name(pieces: list[str]) -> bool:
     """Whether two capitalised words may be one name: "Marks and Spencer", "War and Peace", "Telugu and Tamil films"."""
     first = re.sub(r"^the ", "", pieces[0])
@@ -91,7 +111,7 @@ def listed(text: str, people: bool = False) -> list[str]:
     """A phrase that ends in a list, once for each item: "as an actor and singer" → "as an actor", "as a singer"."""
     masked = mask(text)
     separator = _JOINED.search(masked)
-    if not separator or _TOGETHER.search(masked) or ":" in english.blank(text) or _UNDIVIDED.search(masked):
+    if not separator or " or " in masked or _TOGETHER.search(masked) or ":" in english.blank(text) or _UNDIVIDED.search(masked):
         return [text]
     words = list(english.TOKEN.finditer(masked, 0, separator.start()))
     last = next((i for i in range(len(words) - 2, -1, -1) if words[i][0] in english.PREPOSITIONS), None)
@@ -200,8 +220,12 @@ def _are_alike(first: str, others: list[str]) -> bool:
 
 def mask(text: str) -> str:
     """The text with no separators of a list inside what is one thing; of the same length but for these."""
-    return _WHOLE.sub(lambda one: one[0].replace(" and ", "\0").replace(", ", "\1").replace("and/or", "and\2or"), text)
+    return _WHOLE.sub(_masked, text)
+
+
+def _masked(one: re.Match[str]) -> str:
+    return one[0].replace(" and ", "\0").replace(", ", "\1").replace("and/or", "and\2or").replace(" or ", "\3")
 
 
 def unmask(text: str) -> str:
-    return text.replace("\0", " and ").replace("\1", ", ").replace("\2", "/")
+    return text.replace("\0", " and ").replace("\1", ", ").replace("\2", "/").replace("\3", " or ")

@@ -104,7 +104,7 @@ def _cut(words: list[str], i: int, begun: int, kind: str) -> tuple[str, int] | N
         named = following in english.PRONOUNS | english.DETERMINERS or following[:1].isupper()
         return ("who", 1) if word == "who" and not named else ("where", 1) if named and word != "who" else None
     if comma and word in english.VERBS and _is_finite(words, at, begun) and _is_free(words, i, at, begun):
-        return ("same", 1) if following not in (",", "and", "or") else None
+        return ("same", 1) if following not in (",", "and", "or") and "or" not in words[at:] else None
     if comma and word in _PASSIVES:
         return "passive", 1
     if comma and english.past(word) and _has_object(words, at + 1) and not _is_listed(words[begun:i]):

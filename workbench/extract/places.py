@@ -79,11 +79,12 @@ def people_of(phrase: str) -> tuple[str, str] | None:
 
 _CAPITAL = r"[^\W\d_a-z][\w'’.-]*"
 _RUN = rf"(?:{_CAPITAL} (?:(?:de|del|la|le|los|las|of|upon|on|sur|di|da|do) )*){{0,5}}{_CAPITAL}"
-_LAND = "|".join(sorted(map(re.escape, COUNTRIES | REGIONS), key=len, reverse=True))
+LAND = "|".join(sorted(map(re.escape, COUNTRIES | REGIONS), key=len, reverse=True))
+WHOLE_LAND = "|".join(sorted(map(re.escape, COUNTRIES | CONTINENTS)))
 _WITHIN = re.compile(
     rf"\b(?:in|at|from|to|near|called|named|(?:city|town|village|state|province|district|county|suburb|region) of) "
     rf"(?P<first>{_RUN}),"
-    rf" (?P<all>(?:(?:{_LAND}|{_RUN}), )?(?:{_LAND}))(?![\w'’-]|,? (?:and|or) [A-Z]|, [A-Z]|/)"
+    rf" (?P<all>(?:(?:{LAND}|{_RUN}), )?(?:{LAND}))(?![\w'’-]|,? (?:and|or) [A-Z]|, [A-Z]|/)"
 )
 _NO_PLACE = re.compile(r"\b(?:January|February|March|April|May|June|July|August|September|October|November|December)\b")
 

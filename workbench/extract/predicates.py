@@ -8,13 +8,15 @@ from collections.abc import Iterator
 from workbench.extract import english
 from workbench.extract.adjuncts import TEMPORAL, adjuncts
 from workbench.extract.examples import COUNTED, examples
-from workbench.extract.lists import items, listed
+from workbench.extract.leads import all_led, is_free, led
+from workbench.extract.lists import alternatives, items, listed
 from workbench.extract.parts import speaks
 from workbench.extract.places import people_of
 
 
 def predicate(subject: str, said: str, lead: str = "") -> Iterator[str]:
-    """The claims of one subject and one predicate; what led the sentence in is kept with the first, a date as one of its own.
+    """The claims of one subject and one predicate; what led the sentence in is kept with the first, a date as one of its
+    own, and what the others may not hold without, with all.
 
     What is denied or restricted ("never won A and B", "only in films") is not divided: no part of it need hold.
     """
@@ -32,14 +34,14 @@ def predicate(subject: str, said: str, lead: str = "") -> Iterator[str]:
         return
     rest, aside = _named(said[len(group) :].strip(), "is" if re.match(r"(?:is|are|has|have|(?!was)\w+s)\b", said) else "was")
     apart = re.search(r",(?! [A-Z])|\b(?:that|which|who|to [a-z]+|because|when|while|earlier|later)\b", rest)
-    dated = f"{lead[0].lower()}{lead[1:]}" if TEMPORAL.fullmatch(lead) and not apart else ""
+    dated = f"{lead[0].lower()}{lead[1:]}" if TEMPORAL.fullmatch(lead) and is_free(lead) and not apart else ""
     copular = head and (words[0] in english.COPULAS or {"be", "been"} & set(words[:head]))
     if copular and words[head - 1] in english.COPULAS | english.ADVERBS | {"be", "been"}:
         claims, dated = list(_complements(subject, group, rest)) + aside, ""
     else:
         claims = [f"{subject} {group} {piece}" for piece in _objects(group, words[head - 1 : head], rest, dated)] + aside
     if lead and claims and not dated:
-        claims[0] = led(claims[0], subject, lead)
+        claims = all_led(claims, subject, lead)
     yield from claims
 
 
@@ -62,16 +64,6 @@ def _other_verb(words: list[str]) -> bool:
 
 def _is_noun(word: str) -> bool:
     return word[0].isupper() or word in english.DETERMINERS
-
-
-def led(claim: str, subject: str, lead: str) -> str:
-    """The claim with what led its sentence in: at its end, or behind the subject where the end belongs to something else."""
-    if not lead:
-        return claim
-    lead = f"{lead[0].lower()}{lead[1:]}"
-    after = claim[len(subject) :].strip()
-    plain = not re.search(r",(?! [A-Z])|\b(?:that|which|who|to [a-z]+|because|when|while|after|before)\b", after)
-    return f"{claim} {lead}" if plain else f"{subject}, {lead}, {after}"
 
 
 _DENIED = re.compile(
@@ -138,6 +130,9 @@ _FIRST_PART = re.compile(r"(?=\s(?:of|in|for|at|with|to|on|by|that|as)\b)")
 
 def _complements(subject: str, copula: str, rest: str) -> Iterator[str]:
     """What somebody is: each item of a list, and what follows it on its own."""
+    if alternatives(rest):
+        yield f"{subject} {copula} {rest}"
+        return
     what, *modifiers = [rest] if _UNIQUE.search(rest) or _BOUND.search(rest) else _MODIFIER.split(rest)
     first = _FIRST_PART.split(what, maxsplit=1)[0]
     of = what[len(first) :]
@@ -212,6 +207,9 @@ def _objects(group: str, verb: list[str], rest: str, lead: str = "") -> Iterator
     last = verb[0] if verb else ""
     if last in _MAKING and _TITLE.match(rest):
         yield f"{rest} {lead}".strip()  # "wrote Pride and Prejudice"
+        return
+    if alternatives(rest):
+        yield f"{rest} {lead}".strip()
         return
     if pieces := examples(last, rest):
         yield from _objects(group, verb, pieces[0], lead)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from workbench.extract import english
 from workbench.extract.antecedents import NAME, participle, which, who
+from workbench.extract.leads import is_free
 from workbench.extract.parts import Part, parts
 from workbench.extract.predicates import predicate
 
@@ -27,12 +28,16 @@ _DONE_TO = (  # followed by a preposition: to somebody, by somebody
 _IRREGULAR = _DONE_TO + r"|set|taught|led|found|won|put|cut|caught|paid|told"
 
 
+_OFTEN = 4  # clauses of which it is not plain what they are about
+
+
 class Reader:
     """Reads the parts of one sentence in order; a part without a subject has that of the part before it."""
 
     def __init__(self) -> None:
         self.subject = self.latest = ""  # the sentence's, and the last relative clause's,
-        self.whole = ""  # or that clause with the words before it, where it is not plain what it is about
+        self.whole = ""  # or that clause with the words before it, where it is not plain what it is about,
+        self.grown = 0  # and how often words were added to it
 
     def read(self, text: str, lead: str) -> Iterator[str]:
         previous = ""
@@ -46,7 +51,10 @@ class Reader:
             yield f"{lead}, {text}" if lead else text  # before that "and" stands a verb that is not known
             return
         for number, part in enumerate(found):
-            yield from self._read(part, previous, lead if number == 0 else "")
+            if self.grown > _OFTEN:  # every further claim would repeat the words of all before it
+                yield f"{lead}, {text}" if lead else text
+                return
+            yield from self._read(part, previous, lead if number == 0 or (part.kind == "same" and not is_free(lead)) else "")
             previous = part.text if part.kind != "ing" else f"{self.subject} {part.text}"
 
     def _read(self, part: Part, previous: str, lead: str) -> Iterator[str]:
@@ -60,7 +68,7 @@ class Reader:
         elif part.kind == "passive":
             yield from self._about(participle(self.subject, previous, words[0]), f"was {text}", previous, part)
         elif part.kind in ("same", "more"):
-            yield from self._same(part.kind, text, previous)
+            yield from self._same(part.kind, text, previous, lead)
         elif part.kind == "who":
             yield from self._about("" if own else who(self.subject, previous, part.link), text, previous, part)
         elif part.kind == "which":
@@ -70,13 +78,13 @@ class Reader:
         else:
             yield from self._clause(text, words, lead)
 
-    def _same(self, kind: str, text: str, previous: str) -> Iterator[str]:
+    def _same(self, kind: str, text: str, previous: str, under: str) -> Iterator[str]:
         """A further predicate, of the sentence's subject or ("more") of the relative clause before it."""
         if kind == "more" and not self.latest:
-            self.whole = f"{self.whole} and {text}"
-            yield self.whole
+            yield self._grow(f"{self.whole} and {text}")
             return
         lead, text = _intro(text)
+        lead = f"{under}, {lead}" if under and lead else under or lead
         said = _with_auxiliary(text, english.TOKEN.findall(text), previous)
         yield from predicate(self.latest if kind == "more" else self.subject, said, lead)
 
@@ -86,8 +94,11 @@ class Reader:
         if subject:
             yield from predicate(subject, said)
         else:
-            self.whole = f"{self._whole(previous)}{part.link or ','} {part.text.strip(' ,;')}"
-            yield self.whole
+            yield self._grow(f"{self._whole(previous)}{part.link or ','} {part.text.strip(' ,;')}")
+
+    def _grow(self, whole: str) -> str:
+        self.whole, self.grown = whole, self.grown + 1
+        return whole
 
     def _whole(self, previous: str) -> str:
         previous = previous.strip(" ,;")
