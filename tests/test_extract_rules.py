@@ -187,6 +187,7 @@ FAITHFUL = [  # a sentence, what must be among its claims, and words that no cla
     ("Until 1990, Ana Bo lived in Osk and worked in Vetra.", ["Ana Bo worked in Vetra until 1990."], r"(?:Osk|Vetra)\."),
     ("In 1950, he left Osk and moved to Vetra.", ["He left Osk in 1950.", "He moved to Vetra."], r"to Vetra in"),
     ("Although he was old, he won the race and left Osk.", ["He left Osk."], r"left Osk although"),
+    ("Throughout her life, she wrote books such as The Door and The Hill.", ["She wrote The Door."], r"(?:Door|Hill) th"),
     # what is not quite so of the first may not be so of the second
     ("Ana Bo is a fake doctor and lawyer.", ["Ana Bo is a fake doctor and lawyer."], r"a lawyer|doctor\."),
     ("Ana Bo worked as a so-called doctor and lawyer.", [], r"as a lawyer|doctor\."),

@@ -9,9 +9,11 @@ from workbench.extract.adjuncts import TEMPORAL
 _PLACE = re.compile(r"(?:in|at|on|from|near) (?:the )?(?:[A-Z][\w'’.-]*(?:,? (?:(?:of|de|la|del|upon) )*|$))+")
 _AGE = re.compile(r"at (?:the )?age (?:of )?\w+", re.I)
 _OPEN = re.compile(r"(?:until|before|after|since|during|from|between)\b", re.I)
-_REASON = re.compile(r"(?:although|though|despite|because|with|along|as|besides|apart|aside|alongside|following|upon)\b", re.I)
+_REASON = re.compile(
+    r"(?:although|though|despite|because|with|along|as|besides|apart|aside|alongside|following|upon|throughout)\b", re.I
+)
 _TIME = re.compile(
-    r"(?:after|before|since|until|during|when|once|while|throughout|prior|by|from)\b"
+    r"(?:after|before|since|until|during|when|once|while|prior|by|from)\b"
     r"|.*\b(?:ages?|years?|months?|weeks?|days?|decades?|\d{4}s?|\d+|\d+s|century|centuries|seasons?|spring|summer|autumn|winter"
     r"|childhood|youth|life|lifetime|career|teens|twenties|thirties|forties|fifties|sixties|end|beginning|time|times|war)$",
     re.I | re.S,
@@ -19,7 +21,7 @@ _TIME = re.compile(
 
 
 def is_free(lead: str) -> bool:
-    """Whether what follows holds without it: a plain date, a place with a name, a reason; not "in the film", "until 1990"."""
+    """Whether what follows holds without it: a plain date, a name of a place, a reason; not "in the film", "until 1990"."""
     dated = TEMPORAL.fullmatch(lead) and not _OPEN.match(lead)
     place = _PLACE.fullmatch(f"{lead[:1].lower()}{lead[1:]}")
     return not lead or bool(dated or place or _AGE.fullmatch(lead) or _REASON.match(lead))
