@@ -252,8 +252,9 @@ def whole(policy: str, out: Path, kind: str = "grpo") -> tuple[Any, ...]:
 
 def launch(policy: str, out: Path, moment: str = "", kind: str = "grpo") -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "tests.helpers.grpo_run", policy, str(out), kind, *([moment] if moment else [])]
-    root = Path(__file__).resolve().parent.parent
-    return subprocess.run(command, cwd=root, env=os.environ, capture_output=True, text=True, timeout=120)
+    return subprocess.run(
+        command, cwd=Path(__file__).resolve().parent.parent, env=os.environ, capture_output=True, text=True, timeout=120
+    )
 
 
 @pytest.mark.slow
