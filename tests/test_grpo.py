@@ -252,9 +252,7 @@ def whole(policy: str, out: Path, kind: str = "grpo") -> tuple[Any, ...]:
 
 def launch(policy: str, out: Path, moment: str = "", kind: str = "grpo") -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "tests.helpers.grpo_run", policy, str(out), kind, *([moment] if moment else [])]
-    return subprocess.run(
-        command, cwd=Path(__file__).resolve().parent.parent, env=os.environ, capture_output=True, text=True, timeout=120
-    )
+    return subprocess.run(command, cwd=Path(__file__).resolve().parents[1], capture_output=True, text=True, timeout=120)
 
 
 @pytest.mark.slow
