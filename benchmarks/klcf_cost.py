@@ -20,12 +20,10 @@ import argparse
 import asyncio
 import os
 import random
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
@@ -34,6 +32,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from benchmarks.served import serving  # noqa: E402
 from tests.helpers.world_judge import world_script  # noqa: E402
 from workbench.answers.sentences import sentences  # noqa: E402
 from workbench.bench import Bench, bench  # noqa: E402
@@ -69,18 +68,6 @@ LONG = 52  # claims of a long answer; the paper's have as many searches
 PARTS = {"own, serial": (50, 1), "own, parallel": (50, 5), "long, serial": (5, 1), "long, parallel": (50, 2)}  # prompts, rounds
 PAID = replace(TINY, l_max=None)  # answers that nobody sampled have no tokens to count
 OURS, OTHERS = "KLCF", ("FActScore", "VeriScore")
-
-
-@contextmanager
-def serving() -> Iterator[str]:
-    """The server, as a process of its own."""
-    process = subprocess.Popen([sys.executable, __file__, "--serve"], stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    try:
-        yield process.stdout.readline().strip()
-    finally:
-        process.kill()
-        process.wait()
 
 
 def remembering(search: Search) -> Search:
@@ -341,7 +328,7 @@ def main() -> None:
     given = parser.parse_args()
     if given.serve:
         return asyncio.run(serve())
-    with use_threads(given.threads), serving() as url, tempfile.TemporaryDirectory() as folder:
+    with use_threads(given.threads), serving(__file__) as url, tempfile.TemporaryDirectory() as folder:
         show(measured(url, Path(folder), given))
 
 

@@ -24,8 +24,6 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -33,21 +31,11 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from benchmarks.served import serving  # noqa: E402
 from tests.helpers.score_helpers import reply, responses, write  # noqa: E402
 from workbench.judge.scripted import JudgeServer  # noqa: E402
 
 DELAY, IN_FLIGHT, CLAIMS = 0.05, 64, 19
-
-
-@contextmanager
-def serving(delay: float) -> Iterator[str]:
-    process = subprocess.Popen([sys.executable, __file__, "--serve", str(delay)], stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    try:
-        yield process.stdout.readline().strip()
-    finally:
-        process.kill()
-        process.wait()
 
 
 def counts(url: str) -> dict[str, Any]:
@@ -140,7 +128,7 @@ def throughput(folder: Path, count: int, sample: int, repeats: int) -> dict[str,
     source = write(folder / "long.jsonl", rows)
     runs = []
     for _ in range(repeats):
-        with serving(DELAY) as url:
+        with serving(__file__, str(DELAY)) as url:
             run = measure(folder, source, "rlfh", url)
             seen = counts(url)
             floor = asyncio.run(bare(url, seen["requests"] // 2))
@@ -168,7 +156,7 @@ def throughput(folder: Path, count: int, sample: int, repeats: int) -> dict[str,
 def memory(folder: Path, sizes: tuple[int, ...]) -> list[dict[str, Any]]:
     found = []
     for size in sizes:
-        with serving(0.0) as url:
+        with serving(__file__, "0.0") as url:
             run = measure(folder, write(folder / f"rows{size}.jsonl", responses(size, 2, thinking=False)), "rlfh", url)
         found.append({"responses": size, **{name: run[name] for name in ("seconds", "cpu_seconds", "peak_rss_mb")},
                       "calls": run["summary"]["cost"]["calls"], "failed": run["summary"]["failed"]})  # fmt: skip
