@@ -15,6 +15,15 @@ from workbench.data import load
 from workbench.data.sets import SETS
 from workbench.data.show import describe, parse_mapping
 
+Source = Annotated[str, typer.Argument(metavar="NAME|FILE", help="A data set's name, a file, or hf:owner/name@config.")]
+Split = Annotated[
+    str | None, typer.Option(help="A split of the hub's; of a file: rl, validation or test, by a hash of the ids.")
+]
+Columns = Annotated[
+    str | None, typer.Option("--map", metavar="FIELD=COLUMN,…", help="Which column holds the question, its answers, …")
+]
+Schema = Annotated[str | None, typer.Option("--as", metavar="NAME", help="The data set whose schema the file has.")]
+
 data_app = typer.Typer(no_args_is_help=True)
 app.add_typer(
     data_app,
@@ -35,15 +44,11 @@ def data_list(as_json: Json = False) -> None:
 
 @data_app.command("show", epilog="Example: workbench data show SelfAware.json -n 5 --json")
 def data_show(
-    source: Annotated[str, typer.Argument(metavar="NAME|FILE", help="A data set's name, a file, or hf:owner/name@config.")],
-    split: Annotated[
-        str | None, typer.Option(help="A split of the hub's; of a file: rl, validation or test, by a hash of the ids.")
-    ] = None,
+    source: Source,
+    split: Split = None,
     count: Annotated[int, typer.Option("-n", "--limit", min=1, help="How many questions to show.")] = 3,
-    mapping: Annotated[
-        str | None, typer.Option("--map", metavar="FIELD=COLUMN,…", help="Which column holds the question, its answers, …")
-    ] = None,
-    schema: Annotated[str | None, typer.Option("--as", metavar="NAME", help="The data set whose schema the file has.")] = None,
+    mapping: Columns = None,
+    schema: Schema = None,
     as_json: Json = False,
 ) -> None:
     """Read a data set or a file, count its questions by kind, and show the first few."""
@@ -54,7 +59,7 @@ def data_show(
 
 @data_app.command("supply", epilog="Example: workbench data supply eli5.jsonl --store wiki --out questions.jsonl")
 def data_supply(
-    source: Annotated[str, typer.Argument(metavar="NAME|FILE", help="A data set's name, a file, or hf:owner/name@config.")],
+    source: Source,
     store: Annotated[str, typer.Option(metavar="NAME", help="An index that `workbench index build` made.")],
     out: Annotated[Path, typer.Option(metavar="FILE", help="The JSONL file to write, for `workbench train --questions`.")],
     k: Annotated[int, typer.Option("--k", "-k", min=1, max=50, help="Passages a question, at most.")] = 3,
@@ -62,12 +67,10 @@ def data_supply(
         Literal["text", "dense", "hybrid"] | None,
         typer.Option(help="How the index is searched: by words, by vectors, or both, which is the default where it has any."),
     ] = None,
-    split: Annotated[str | None, typer.Option(help="A split of the hub's.")] = None,
+    split: Split = None,
     limit: Annotated[int | None, typer.Option("-n", "--limit", min=1, help="Only so many questions.")] = None,
-    mapping: Annotated[
-        str | None, typer.Option("--map", metavar="FIELD=COLUMN,…", help="Which column holds the question, its answers, …")
-    ] = None,
-    schema: Annotated[str | None, typer.Option("--as", metavar="NAME", help="The data set whose schema the file has.")] = None,
+    mapping: Columns = None,
+    schema: Schema = None,
     as_json: Json = False,
 ) -> None:
     """Give questions without passages those that an index finds, for training FoRAG; what is for evaluation only is refused.
