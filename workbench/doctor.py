@@ -51,7 +51,9 @@ def examine(imports: bool = False) -> dict[str, Any]:
         imports: import every pinned package, Unsloth and vLLM too, each in a process of its own; else versions are read alone.
     """
     pins = pinned()
-    checks = [_python(), _torch(), *_gpu(), *packages(pins), *(_imports(pins) if imports else []), *_room(), _cache(), _port()]
+    torch = _torch()
+    checks = [_python(), torch, *_gpu(torch), *packages(pins)]
+    checks += [*(_imports(pins) if imports else []), *_room(), _cache(), _port()]
     torch_there = all(check.status != "failed" for check in checks if check.name in ("torch", "package torch"))
     checks.append(_answers() if torch_there else Check("the tiny policy", "failed", "not tried without torch", "install torch"))
     return {
@@ -106,7 +108,7 @@ def _torch() -> Check:
         import torch
 
         right = bool((torch.ones(2, 2) @ torch.ones(2, 2) == 2).all())
-    except Exception as error:  # a broken installation raises what it likes
+    except Exception as error:  # a broken installation raises what it likes, and this line is where that is told
         return Check(
             "torch", "failed", _told(error), "install it again: `pip install --force-reinstall torch` at its pinned version"
         )
@@ -116,11 +118,11 @@ def _torch() -> Check:
     return Check("torch", "ok", f"{torch.__version__}, {build}, {torch.get_num_threads()} threads")
 
 
-def _gpu() -> list[Check]:
-    try:
-        import torch
-    except Exception:  # told by another check
+def _gpu(found: Check) -> list[Check]:
+    if found.status == "failed":
         return [Check("GPU", "failed", "not looked for without torch", "install torch first", "gpu")]
+    import torch
+
     return gpus(torch, driver())
 
 
@@ -152,7 +154,7 @@ def gpus(torch: Any, driver: str | None) -> list[Check]:
             )
             return [Check("GPU", "failed", f"torch sees none; {told}", remedy, "gpu")]
         return [check for number in range(torch.cuda.device_count()) for check in _one_gpu(torch, number, told)]
-    except Exception as error:  # of the driver's many kinds
+    except (RuntimeError, AssertionError) as error:  # as torch tells what the driver says
         return [Check("GPU", "failed", _told(error), "restart the machine or its container, and update the driver", "gpu")]
 
 
@@ -267,7 +269,7 @@ def _cache() -> Check:
         mode = "offline (HF_HUB_OFFLINE)" if constants.HF_HUB_OFFLINE else "the hub is asked for what is missing"
         models = [scale.policy for scale in SCALES.values() if not Path(scale.policy).is_absolute()]
         here = [model for model in models if isinstance(try_to_load_from_cache(model, "config.json"), str)]
-    except Exception as error:  # no home, no package
+    except (ImportError, OSError, RuntimeError, ValueError) as error:  # no package, no folder, no home, no such name
         return Check("models' cache", "failed", _told(error), "set HF_HOME to a folder that can be written", "gpu")
     found = f"{folder}: {', '.join(here) or 'none of the benches models'}; {mode}"
     if not os.access(existing, os.W_OK):
@@ -296,7 +298,7 @@ def _answers() -> Check:
         tiny = bench("tiny")
         questions = tiny.questions("validation")[:1]
         [answer] = generate(tiny.load(tiny.policy), questions, max_new_tokens=8, greedy=True)
-    except Exception as error:  # whatever is broken on the way
+    except Exception as error:  # whatever is broken on the long way to an answer is this line, with the command that tells more
         return Check(name, "failed", _told(error), "`workbench --debug evaluate sft --split validation --limit 1` tells more")
     if not answer.text.strip():
         return Check(name, "failed", "it says nothing", "take data/tiny-policy from the repository again")
