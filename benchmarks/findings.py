@@ -49,9 +49,9 @@ def answers(tiny: Bench, policy: str, asked: Mapping[str, Any], system: str | No
     digest = hashlib.sha256(json.dumps([asked, system], sort_keys=True).encode()).hexdigest()[:12]
     folder, place = folder / digest, tiny.telling(system)
     if not (folder / "whole").exists():
-        questions = place.questions(asked["split"], asked.get("kinds"), asked.get("lang", "en"))
+        every = place.questions(asked["split"], asked.get("kinds"), asked.get("lang", "en"))
+        questions = [one for one in every if "tiers" not in asked or one.meta["tier"] in asked["tiers"]]
         grade = assemble(tiny.checks, MEASURED, {}, frozenset(asked.get("sections", SAID)), where_given=True)
-        questions = [one for one in questions if one.meta.get("tier") in asked.get("tiers", [one.meta.get("tier")])]
         how = {"seed": asked["sampled"]} if "sampled" in asked else {"greedy": True}
         graded = grade(generate(tiny.load(policy), questions, max_new_tokens=tiny.longest(questions), **how))
         (folder / "rollouts.jsonl").unlink(missing_ok=True)

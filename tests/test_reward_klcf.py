@@ -45,9 +45,9 @@ def test_checklist(counts: tuple[int, int, int], b: float, recall: float, precis
     assert paid.value == pytest.approx(check) == pytest.approx(paid.parts["check"])
 
 
-def test_a_refusal_is_paid_for_its_silence() -> None:
+def test_a_refusal_is_paid_for_abstaining() -> None:
     """Truth .5 for no claims, checklist 0 of 2: .25; a guess that the model gives .3 and the list contradicts pays .15."""
-    config = replace(PLAIN, silence=0.5)
+    config = replace(PLAIN, abstain=0.5)
     refused = written("I do not know.", items(0, 0, 2))
     assert pay(refused, config).value == pytest.approx(0.25) and pay(refused).value == 0.0
     assert pay(refused, replace(config, truth="missing")).value == pytest.approx(0.25)
@@ -57,15 +57,15 @@ def test_a_refusal_is_paid_for_its_silence() -> None:
 
 @pytest.mark.parametrize("text", ["", " ", "Who could that be?", "I love such questions!", "<think>I do not know.</think>"])
 def test_what_claims_nothing_and_refuses_nothing_is_not(text: str) -> None:
-    assert pay(written(text, items(0, 0, 2)), replace(PLAIN, silence=0.5)).value == 0.0
+    assert pay(written(text, items(0, 0, 2)), replace(PLAIN, abstain=0.5)).value == 0.0
 
 
-@pytest.mark.parametrize(("silence", "w_truth", "message"), [
+@pytest.mark.parametrize(("abstain", "w_truth", "message"), [
     (-0.1, 1.0, "between 0 and 1, as P"), (1.1, 1.0, "between 0 and 1, as P"), (0.5, 0.0, "pays no truthfulness"),
 ])  # fmt: skip
-def test_a_silence_that_cannot_be_paid_is_refused(silence: float, w_truth: float, message: str) -> None:
+def test_an_abstention_that_cannot_be_paid_is_refused(abstain: float, w_truth: float, message: str) -> None:
     with pytest.raises(WorkbenchError, match=message):
-        reward(replace(PLAIN, silence=silence, w_truth=w_truth))
+        reward(replace(PLAIN, abstain=abstain, w_truth=w_truth))
 
 
 def written(text: str, verdicts: Sequence[Verdict]) -> Feedback:

@@ -98,9 +98,9 @@ def ways(name: str, stage: str, tmp_path: Path, *settings: str) -> Path:
          ["forag.evaluation=holistic", "forag.level=token", "forag.trainer=mle_filter", "forag.ppo.steps=3"],
          ["forag.outline=false", "forag.sft.epochs=1", "forag.drawn.temperature=0.7", "forag.system=Say"]),
         ("klcf", "prepare",
-         ["klcf.w_check=0", "klcf.rewarded=judge", "klcf.grpo.steps=3", "klcf.w_general=1", "klcf.silence=0.5"],
+         ["klcf.w_check=0", "klcf.rewarded=judge", "klcf.grpo.steps=3", "klcf.w_general=1", "klcf.abstain=0.5"],
          ["klcf.prepare.samples=3", "klcf.prepare.questions=5", "klcf.system=Say", "klcf.base=sft", "klcf.start=sft"]),
-        ("klcf", "truth", ["klcf.w_check=0", "klcf.trainer=dpo", "klcf.w_general=1", "klcf.silence=0.5", "klcf.truth=missing"],
+        ("klcf", "truth", ["klcf.w_check=0", "klcf.trainer=dpo", "klcf.w_general=1", "klcf.abstain=0.5", "klcf.truth=missing"],
          ["klcf.prepare.samples=3", "klcf.rewarded=confidence", "klcf.truth_model.epochs=1", "klcf.held_out=0.3"]),
     ],
 )  # fmt: skip

@@ -77,10 +77,10 @@ def test_every_claim_of_an_answer_gets_its_probability_and_those_in_the_same_wor
     thought = Claim(9, "Ada sleeps.", "think", 0)
     response = Response("r", ASKED, "<think>x</think><answer>y</answer>")
     read = Claims(((0, 5),), (*claims, thought))
-    [checked, again, empty] = by_claim(score, 10, "m")([(response, read), (response, read), (response, Claims())])
+    [checked, again, empty] = by_claim(score, "m")([(response, read), (response, read), (response, Claims())])
     assert asked == ["Ada is a king.", "long"] and checked == again and empty.verdicts == ()
     assert [(v.target, v.p, v.error and v.error.kind) for v in checked.verdicts] == [
-        ("claim:0", 0.25, None), ("claim:1", 0.25, None), ("claim:2", None, "too_long"), ("claim:3", None, "unparsed"),
+        ("claim:0", 0.25, None), ("claim:1", 0.25, None), ("claim:2", 0.0, None), ("claim:3", None, "unparsed"),
     ]  # fmt: skip
     assert {(v.aspect, v.by) for v in checked.verdicts} == {("truth", "m")}
 
@@ -88,7 +88,7 @@ def test_every_claim_of_an_answer_gets_its_probability_and_those_in_the_same_wor
 def test_the_model_is_paid_in_the_place_of_the_facts() -> None:
     """Claims with facts 1, 0 and p .25 each: mean p is .25, and no fact stands in."""
     feedback = row([("correct", 5), ("wrong", 5)])
-    [checked] = by_claim(lambda rows: [0.25] * len(rows), 10, "m")([(feedback.response, Claims(claims=feedback.claims))])
+    [checked] = by_claim(lambda rows: [0.25] * len(rows), "m")([(feedback.response, Claims(claims=feedback.claims))])
     pay = {"klcf": reward(KLCF(w_check=0.0, form=False, l_max=None))}
     paid = rescore(replace(feedback, verdicts=(*feedback.verdicts, *checked.verdicts)), pay).rewards["klcf"]
     assert (paid.value, paid.parts["stood_in"]) == (0.25, 0.0)
@@ -147,7 +147,7 @@ def test_a_bases_confidence_is_calibrated_kept_and_asked_of_every_claim(tmp_path
     assert fitted.score([endless, rows[0]]) == [None, values[0]]
     claims = Claims(claims=(Claim(0, rows[0].text, "answer", 0), Claim(1, endless.text, "answer", 0)))
     [checked] = own_truth(fitted)([(Response("r", ASKED, "x"), claims)])
-    assert checked.verdicts[0].p == pytest.approx(values[0]) and checked.verdicts[1].error is not None
+    assert checked.verdicts[0].p == pytest.approx(values[0]) and (checked.verdicts[1].p, checked.verdicts[1].error) == (0.0, None)
     other = load_policy(make_policy(tmp_path / "other", seed=5))
     with pytest.raises(WorkbenchError, match="another model"):
         load_confidence(tmp_path, other)

@@ -63,10 +63,8 @@ class KLCF:
     truth: Literal["all", "missing"] = setting(
         "all", "all claims, or only those that the checklist is silent about"
     )  # FActScore 61.2 and 60.7
-    silence: float = setting(
-        0.0,
-        "what truthfulness pays an answer without claims; above 0, refusing can pay more than guessing",
-        range=(0, 1, 0.05),
+    abstain: float = setting(
+        0.0, "what truthfulness pays an abstention; above 0, to abstain can pay more than to guess", range=(0, 1, 0.05)
     )  # (ours)
     judged_by: Literal["fact", "truth"] = setting(
         "fact", "the check that P(true) is asked of: of the facts, which stands in, or a truthfulness model of that name"
@@ -115,17 +113,17 @@ def reward(config: KLCF) -> RewardFn:
         raise WorkbenchError(f"klcf's weights are {weights}: none may be below 0, and one must be above")
     if config.b <= 0:
         raise WorkbenchError(f"klcf.b is {config.b}: it must be above 0")
-    if not 0 <= config.silence <= 1:
-        raise WorkbenchError(f"klcf.silence is {config.silence}: it must lie between 0 and 1, as P(true) does")
-    if config.silence and not config.w_truth:
-        raise WorkbenchError(f"klcf.silence is {config.silence}, and klcf.w_truth 0 pays no truthfulness: leave it out")
+    if not 0 <= config.abstain <= 1:
+        raise WorkbenchError(f"klcf.abstain is {config.abstain}: it must lie between 0 and 1, as P(true) does")
+    if config.abstain and not config.w_truth:
+        raise WorkbenchError(f"klcf.abstain is {config.abstain}, and klcf.w_truth 0 pays no truthfulness: leave it out")
     if config.l_max is not None and not 0 < config.l_cache <= config.l_max:
         raise WorkbenchError(f"klcf.l_cache is {config.l_cache}: it must be above 0 and at most l_max, {config.l_max}")
     return klcf(
         *weights,
         b=config.b,
         truth=config.truth,
-        silence=config.silence,
+        abstain=config.abstain,
         form=config.form,
         l_max=config.l_max,
         l_cache=config.l_cache,

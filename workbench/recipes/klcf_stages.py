@@ -42,7 +42,7 @@ from workbench.train.truth import (
     untuned,
     values_of,
 )
-from workbench.types import Feedback, Grade, Question, Response, Verify, WorkbenchError
+from workbench.types import Grade, Question, Verify, WorkbenchError
 
 PREPARE, TRUTH_MODEL, GENERAL = "prepare", "truth", "general"  # the stages' names
 
@@ -183,7 +183,8 @@ def stages_for(config: Any, bench: Bench, method: Method) -> Sequence[Stage]:
 
 
 def _never(batch: Any) -> Any:
-    raise AssertionError("its model is there once its stage is done")
+    """What stands where a check or a reward is to be, until the stages that make its models are done."""
+    raise AssertionError("the stage is made anew once what pays it is there")
 
 
 def _is_there(course: Course) -> None:
@@ -199,7 +200,7 @@ def _is_there(course: Course) -> None:
 
 
 def _can_read(course: Course) -> None:
-    """Raise a WorkbenchError where a model that judges answers or claims cannot be loaded, or cannot read the longest."""
+    """Raise a WorkbenchError where a preference model cannot be loaded, or one that pays could not read the longest answer."""
     config = course.config
     most = (config.drawn if config.trainer == "dpo" else config.grpo).max_new_tokens
     if config.w_general and config.general and (named := preference_model(config.general)).longest <= most:
@@ -209,8 +210,8 @@ def _can_read(course: Course) -> None:
         )
     untold = [Question(question.id, question.text) for question in course.questions]
     needed = max(map(len, prompt_ids(load_tokenizer(course.source.base), untold))) + most
-    trained = [*(["truth_model"] if course.models else []), *(["general_model"] if trains_general(config) else [])]
-    for name in trained:
+    trains = {"truth_model": course.models and config.rewarded == "model", "general_model": trains_general(config)}
+    for name in (name for name, trained in trains.items() if trained):
         if (longest := getattr(config, name).max_length) < needed:
             raise WorkbenchError(
                 f"klcf.{name}.max_length is {longest}, and the longest question with the longest answer has up to {needed} "
@@ -249,8 +250,7 @@ def _truth_model(course: Course, job: Job) -> Status:
         fitted.save(job.out)
         score: Valued = fitted.score
     else:
-        told = replace(config.truth_model, loss=config.truth_model.loss or "log")
-        if (status := train_reward_model(told, learnt, base, job.out, seed=job.seed)) != "done":
+        if (status := train_reward_model(config.truth_model, learnt, base, job.out, seed=job.seed)) != "done":
             return status
         score, policy = values_of(load_reward_model(job.out / MODEL)), load_policy(base)
     write_json(job.out / HELD_OUT, {**measured(score, learnt, held), "untuned": untuned(policy, learnt, held)})
@@ -269,8 +269,7 @@ def _general_model(course: Course, job: Job) -> Status:
             f"'{job.stages[PREPARE]}' has no whole answers to learn good form from: prepare more questions or samples, or name "
             "a preference model by klcf.general"
         )
-    told = replace(config.general_model, loss="log")
-    if (status := train_reward_model(told, learnt, base, job.out, seed=job.seed)) == "done":
+    if (status := train_reward_model(config.general_model, learnt, base, job.out, seed=job.seed)) == "done":
         write_json(job.out / HELD_OUT, held_out(load_reward_model(job.out / MODEL), learnt, held))
     return status
 
@@ -281,7 +280,7 @@ def _last(course: Course) -> Stage:
     if config.trainer == "dpo":
         last = dpo_stage(config.dpo, lambda job: _pairs(course, job))
     else:
-        last = grpo_stage(config.grpo, course.questions, _unpaid, name)
+        last = grpo_stage(config.grpo, course.questions, _never, name)
         last = replace(last, run=lambda job: grpo_stage(config.grpo, course.listed(job), course.paying(job), name).run(job))
     return replace(last, check=lambda policy: _can_read(course))
 
@@ -293,7 +292,3 @@ def _pairs(course: Course, job: Job) -> tuple[list[Pair], Card]:
     found = collect(job.start, asked, course.paying(job), job.out / SAMPLES, how, method=course.method.name,
                     max_failed=drawn.max_failed)  # fmt: skip
     return best_worst(found, course.method.name)
-
-
-def _unpaid(responses: Sequence[Response]) -> list[Feedback]:
-    raise AssertionError("the stage is made anew once its reward is there")

@@ -32,7 +32,7 @@ def klcf(
     l_max: int | None = 2048,
     l_cache: int = 512,
     *,
-    silence: float = 0.0,
+    abstain: float = 0.0,
 ) -> RewardFn:
     """Weighted mean of checklist, truthfulness and general reward, plus format and length (equations 5 to 11).
 
@@ -45,7 +45,7 @@ def klcf(
         truth: average p over all claims of the response, or only over those that the checklist is silent about.
         form: expect `<think>…</think><answer>…</answer>`; False for a policy that does not think.
         l_max: tokens of a response from which on the penalty is −1, None for no penalty; it begins `l_cache` tokens before.
-        silence: the truthfulness reward of a refusal *(ours)*; what claims nothing otherwise, as an empty text, has 0. At 0 any
+        abstain: the truthfulness reward of a refusal *(ours)*; what claims nothing otherwise, as an empty text, has 0. At 0 any
             guess pays more than a refusal.
     """
 
@@ -63,7 +63,7 @@ def klcf(
             parts |= _checklist(feedback, verdicts, b)
             terms["check"] = w_check, parts["check"]
         if w_truth:
-            value, stood_in = _truthfulness(feedback, verdicts, only_missing=truth == "missing", silence=silence)
+            value, stood_in = _truthfulness(feedback, verdicts, only_missing=truth == "missing", abstain=abstain)
             parts |= {"stood_in": float(stood_in)}
             if value is not None:
                 terms["truth"] = w_truth, value
@@ -128,14 +128,14 @@ def _checklist(feedback: Feedback, verdicts: Table, b: float) -> dict[str, float
     return {"recall": recall, "precision": precision, "check": check} | {name: float(count) for name, count in counts.items()}
 
 
-def _truthfulness(feedback: Feedback, verdicts: Table, only_missing: bool, silence: float) -> tuple[float | None, int]:
-    """Mean p over the claims, without any `silence` of a refusal and else 0; and for how many a "fact" verdict stood in.
+def _truthfulness(feedback: Feedback, verdicts: Table, only_missing: bool, abstain: float) -> tuple[float | None, int]:
+    """Mean p over the claims, without any `abstain` of a refusal and else 0; and for how many a "fact" verdict stood in.
 
     With `only_missing`, over the claims that the checklist is silent about; None if it has something to say about each.
     """
     answer_claims = claims(feedback, in_answer(feedback.response))
     if not answer_claims:
-        return (silence if is_abstention(feedback.response.text, prefill=feedback.response.prefill) else 0.0), 0
+        return (abstain if is_abstention(feedback.response.text, prefill=feedback.response.prefill) else 0.0), 0
     if only_missing:
         answer_claims = [claim for claim in answer_claims if _is_missing(verdicts, claim)]
     judged = [on_claim(verdicts, claim, "truth", "fact") for claim in answer_claims]

@@ -134,9 +134,11 @@ def passes(lengths: Sequence[int], longest: int, batch: int, tokens: int = TOKEN
     and as many as make so many `tokens` with their padding. What is longer than `longest` is in none."""
     short = sorted((number for number, length in enumerate(lengths) if length <= longest), key=lambda number: -lengths[number])
     parts: list[list[int]] = []
-    while short:
-        size = max(batch, tokens // max(1, lengths[short[0]]))
-        parts, short = [*parts, short[:size]], short[size:]
+    start = 0
+    while start < len(short):
+        size = max(batch, tokens // max(1, lengths[short[start]]))
+        parts.append(short[start : start + size])
+        start += size
     return parts
 
 

@@ -224,17 +224,18 @@ def _log(confidence: float) -> float:
 
 def truth(scorer: Scorer, by: str = "truthfulness model") -> Verify:
     """Aspect "truth": p of every claim that an answer makes; all of a batch's in few forward passes, those in the same words
-    about the same question once. What is empty, or longer than the model reads, is a failure."""
-    return by_claim(values_of(scorer), scorer.longest, by, tuple(scorer.tokenizer.all_special_tokens))
+    about the same question once."""
+    return by_claim(values_of(scorer), by, tuple(scorer.tokenizer.all_special_tokens))
 
 
 def own_truth(confidence: Confidence, by: str = "the base's confidence") -> Verify:
     """Aspect "truth" by the base's calibrated confidence."""
-    return by_claim(confidence.score, _longest(confidence.policy), by, tuple(confidence.policy.tokenizer.all_special_tokens))
+    return by_claim(confidence.score, by, tuple(confidence.policy.tokenizer.all_special_tokens))
 
 
-def by_claim(score: Valued, longest: int, by: str, specials: Sequence[str] = ()) -> Verify:
-    """Aspect "truth" by a function of claims; None is what it finds too long."""
+def by_claim(score: Valued, by: str, specials: Sequence[str] = ()) -> Verify:
+    """Aspect "truth" by a function of claims. What that finds too long (None) has p = 0, or a response could escape its reward
+    by a claim without end; an empty claim is a failure, of whoever read the claims."""
 
     def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
         said = [list(filter(in_answer(response), read.claims)) for response, read in batch]
@@ -245,10 +246,12 @@ def by_claim(score: Valued, longest: int, by: str, specials: Sequence[str] = ())
         values = dict(zip(rows, score(list(rows.values())) if rows else [], strict=True))
 
         def verdict(response: Response, claim: Claim) -> Verdict:
-            target, place = f"claim:{claim.id}", (response.question.id, response.question.text, claim.text)
-            if (value := values.get(place)) is not None:
-                return Verdict(target, "truth", p=value, by=by)
-            return Verdict(target, "truth", by=by, error=_failure(claim, longest))
+            target = f"claim:{claim.id}"
+            if not claim.text.strip():
+                empty = Failure("verify", "unparsed", "the claim is empty", claim.text)
+                return Verdict(target, "truth", by=by, error=empty)
+            value = values[response.question.id, response.question.text, claim.text]
+            return Verdict(target, "truth", p=0.0 if value is None else value, by=by)
 
         return [
             Checked(tuple(verdict(response, claim) for claim in claims))
@@ -256,9 +259,3 @@ def by_claim(score: Valued, longest: int, by: str, specials: Sequence[str] = ())
         ]
 
     return verify
-
-
-def _failure(claim: Claim, longest: int) -> Failure:
-    if not claim.text.strip():
-        return Failure("verify", "unparsed", "the claim is empty", claim.text)
-    return Failure("verify", "too_long", f"question and claim have more than {longest} tokens, the most that is read")
