@@ -147,7 +147,10 @@ def test_a_bases_confidence_is_calibrated_kept_and_asked_of_every_claim(tmp_path
     assert fitted.score([endless, rows[0]]) == [None, values[0]]
     claims = Claims(claims=(Claim(0, rows[0].text, "answer", 0), Claim(1, endless.text, "answer", 0)))
     [checked] = own_truth(fitted)([(Response("r", ASKED, "x"), claims)])
-    assert checked.verdicts[0].p == pytest.approx(values[0]) and (checked.verdicts[1].p, checked.verdicts[1].error) == (0.0, None)
+    assert checked.verdicts[0].p == pytest.approx(values[0]) and (checked.verdicts[1].p, checked.verdicts[1].error) == (
+        0.0,
+        None,
+    )
     other = load_policy(make_policy(tmp_path / "other", seed=5))
     with pytest.raises(WorkbenchError, match="another model"):
         load_confidence(tmp_path, other)

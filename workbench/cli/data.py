@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from workbench.answering.retrieve import retrieve
 from workbench.answering.sources import stored
-from workbench.answering.supply import supply
 from workbench.cli.frame import Json, app, print_mapping, print_table, show, stdout_kept_clean, text
 from workbench.data import load
 from workbench.data.sets import SETS
@@ -57,8 +57,8 @@ def data_show(
     show(description, as_json, _print)
 
 
-@data_app.command("supply", epilog="Example: workbench data supply eli5.jsonl --store wiki --out questions.jsonl")
-def data_supply(
+@data_app.command("retrieve", epilog="Example: workbench data retrieve eli5.jsonl --store wiki --out questions.jsonl")
+def data_retrieve(
     source: Source,
     store: Annotated[str, typer.Option(metavar="NAME", help="An index that `workbench index build` made.")],
     out: Annotated[Path, typer.Option(metavar="FILE", help="The JSONL file to write, for `workbench train --questions`.")],
@@ -77,7 +77,7 @@ def data_supply(
     Stopped before its end, the same command goes on from FILE.partial."""
     with stdout_kept_clean():
         questions = load(source, split, limit, parse_mapping(mapping), schema=schema, training=True)
-        counts = supply(questions, stored(store, mode), k, out)
+        counts = retrieve(questions, stored(store, mode), k, out)
     show({**counts, "out": str(out)}, as_json, print_mapping)
 
 

@@ -158,7 +158,7 @@ def stages_for(config: Any, bench: Bench, method: Method, aggregate: Aggregate, 
     if bare := next((question for question in questions if not question.passages), None):
         raise WorkbenchError(
             f"question '{bare.id}' brings no passages, and FoRAG answers from these: give questions with \"passages\" "
-            f"(`workbench data supply` finds some), or on the tiny bench set forag.prompts.kinds={TWO_FACETS}"
+            f"(`workbench data retrieve` finds some), or on the tiny bench set forag.prompts.kinds={TWO_FACETS}"
         )
     course = Course(config, questions, bench.checks, method, aggregate, bench.llm_judge is not None, loss)
     course.judging()  # a judge that cannot tell facts is named now

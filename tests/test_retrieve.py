@@ -1,4 +1,4 @@
-"""`workbench data supply`: questions without passages get those of an index, and what may not be trained on gets none."""
+"""`workbench data retrieve`: questions without passages get those of an index, and what may not be trained on gets none."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.score_helpers import Cli
+from workbench.answering.retrieve import BATCH, retrieve
 from workbench.answering.sources import Sources, stored
-from workbench.answering.supply import BATCH, supply
 from workbench.bench import bench
 from workbench.checks import rule_checks
 from workbench.data import load
@@ -35,7 +35,7 @@ def test_what_brings_passages_keeps_them_and_what_nothing_is_found_for_is_left_o
         Question("b", "Where does Oslo's twin Vaasa lie?", passages=(own,)), Question("c", "Where does Lima lie?"),
     ]  # fmt: skip
     out = tmp_path / "made" / "questions.jsonl"
-    assert supply(questions, FOUND, 2, out) == {"questions": 3, "had": 1, "supplied": 1, "found_nothing": 1}
+    assert retrieve(questions, FOUND, 2, out) == {"questions": 3, "had": 1, "retrieved": 1, "found_nothing": 1}
     first, second = load(out)
     assert (first.id, first.text, first.answers, first.title, first.kind, first.checklist) == (
         "a", "Where do Oslo and Bergen lie?", ("Norway",), "Oslo", "long_form", ("In Norway.",)
@@ -43,9 +43,9 @@ def test_what_brings_passages_keeps_them_and_what_nothing_is_found_for_is_left_o
     assert [(page.title, page.text) for page in first.passages] == [(page.title, page.text) for page in PAGES]
     assert second.id == "b" and [page.text for page in second.passages] == [own.text]
     with pytest.raises(WorkbenchError, match="is there already"):
-        supply(questions, FOUND, 2, out)
+        retrieve(questions, FOUND, 2, out)
     with pytest.raises(WorkbenchError, match="nothing on any"):
-        supply(questions[2:], FOUND, 2, tmp_path / "none.jsonl")
+        retrieve(questions[2:], FOUND, 2, tmp_path / "none.jsonl")
     assert not (tmp_path / "none.jsonl").exists()
 
 
@@ -68,13 +68,13 @@ def stopped_after(batches: int, asked: list[str], key: str = "") -> Sources:
 def test_a_search_that_was_broken_off_goes_on_to_the_same_file(tmp_path: Path, cut: int) -> None:
     """Nothing is searched for twice but the question whose line was not whole."""
     whole, out, partial = tmp_path / "whole.jsonl", tmp_path / "out.jsonl", tmp_path / "out.jsonl.partial"
-    counts, asked = supply(MANY, FOUND, 1, whole), list[str]()
+    counts, asked = retrieve(MANY, FOUND, 1, whole), list[str]()
     with pytest.raises(KeyboardInterrupt):
-        supply(MANY, stopped_after(2, asked), 1, out)
+        retrieve(MANY, stopped_after(2, asked), 1, out)
     assert not out.exists() and len(asked) == 2 * BATCH and len(partial.read_bytes().splitlines()) == 1 + 2 * BATCH
     partial.write_bytes(partial.read_bytes()[: -cut or None])
     with pytest.warns(UserWarning, match="cut off") if cut else contextlib.nullcontext():
-        assert supply(MANY, stopped_after(9, asked), 1, out) == counts
+        assert retrieve(MANY, stopped_after(9, asked), 1, out) == counts
     assert out.read_bytes() == whole.read_bytes() and not partial.exists()
     assert [asked.count(question.text) for question in MANY] == [1 + (cut > 0 and n == 2 * BATCH - 1) for n in range(len(MANY))]
 
@@ -82,25 +82,25 @@ def test_a_search_that_was_broken_off_goes_on_to_the_same_file(tmp_path: Path, c
 def test_what_was_begun_with_other_questions_or_another_index_is_refused(tmp_path: Path) -> None:
     out, partial = tmp_path / "out.jsonl", tmp_path / "out.jsonl.partial"
     with pytest.raises(KeyboardInterrupt):
-        supply(MANY, stopped_after(1, [], "one"), 1, out)
+        retrieve(MANY, stopped_after(1, [], "one"), 1, out)
     kept, never = partial.read_bytes(), list[str]()
     for questions, key, k in ((MANY[1:], "one", 1), (MANY, "two", 1), (MANY, "one", 2)):
         with pytest.raises(WorkbenchError, match="was begun with other questions"):
-            supply(questions, stopped_after(9, never, key), k, out)
+            retrieve(questions, stopped_after(9, never, key), k, out)
     assert partial.read_bytes() == kept and not never and not out.exists()
     partial.write_bytes(kept[:20])  # killed while the first line was written
     with pytest.warns(UserWarning, match="cut off"):
-        assert supply(MANY, stopped_after(9, never, "two"), 1, out)["questions"] == len(MANY) == len(never)
+        assert retrieve(MANY, stopped_after(9, never, "two"), 1, out)["questions"] == len(MANY) == len(never)
 
 
 def test_from_the_command_line_what_is_made_is_what_forag_trains_on(tmp_path: Path, cli: Cli) -> None:
     rows = [{"question": f"Where does Oslo lie, on map {n}?", "answer": "Norway"} for n in range(40)]
     bare, out, index = tmp_path / "bare.jsonl", tmp_path / "questions.jsonl", an_index(tmp_path, cli)
     bare.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    given = ["data", "supply", str(bare), "--store", index, "--k", "1", "--out", str(out), "--json"]
+    given = ["data", "retrieve", str(bare), "--store", index, "--k", "1", "--out", str(out), "--json"]
     status, told, _ = cli(*given)
     assert (status, json.loads(told)) == (
-        0, {"questions": 40, "had": 0, "supplied": 40, "found_nothing": 0, "out": str(out)}
+        0, {"questions": 40, "had": 0, "retrieved": 40, "found_nothing": 0, "out": str(out)}
     )  # fmt: skip
     status, _, said = cli(*given)
     assert status == 2 and "is there already" in said
@@ -118,7 +118,7 @@ def test_what_is_for_evaluation_only_is_not_made_trainable(tmp_path: Path, cli: 
     source, out = tmp_path / "asked.jsonl", tmp_path / "questions.jsonl"
     source.write_text(json.dumps({"question": "Where does Oslo lie?", "canary": "not for training"}) + "\n")
     assert load(source)[0].meta["evaluation_only"]
-    status, _, said = cli("data", "supply", str(source), "--store", an_index(tmp_path, cli), "--out", str(out))
+    status, _, said = cli("data", "retrieve", str(source), "--store", an_index(tmp_path, cli), "--out", str(out))
     assert status == 2 and "evaluation" in said and not out.exists()
 
 

@@ -18,14 +18,14 @@ BATCH = 256  # questions that are searched for at once, and lost at most where a
 EVERY = 4  # batches between lines of progress
 
 
-def supply(questions: Sequence[Question], sources: Sources, k: int, out: Path) -> dict[str, int]:
+def retrieve(questions: Sequence[Question], sources: Sources, k: int, out: Path) -> dict[str, int]:
     """Write the questions, with up to `k` passages each, to a JSONL file that trainings read, whole or not at all.
 
     Passages that a question brings are kept, and nothing is looked for. One for which nothing is found is left out: an answer
     could rest on nothing. What was found so far stands in `out` with `.partial` behind it; the same call goes on from there.
 
     Returns:
-        How many `questions` there were, how many `had` passages, were `supplied` with some, and `found_nothing`.
+        How many `questions` there were, how many `had` passages, were `retrieved` with some, and `found_nothing`.
 
     Raises:
         WorkbenchError: nothing is found for any question, `out` is there already, or what was begun is of other questions,
@@ -35,10 +35,10 @@ def supply(questions: Sequence[Question], sources: Sources, k: int, out: Path) -
         raise WorkbenchError(f"'{out}' is there already: remove it, or name another file")
     out.parent.mkdir(parents=True, exist_ok=True)
     partial = out.with_name(f"{out.name}.partial")
-    counts = Counter({"questions": len(questions), "had": 0, "supplied": 0, "found_nothing": 0})
+    counts = Counter({"questions": len(questions), "had": 0, "retrieved": 0, "found_nothing": 0})
     counts.update(_begun(partial, {"questions": _digest(questions), "k": k, "index": sources.key}))
     _search(questions, sources, k, partial, counts)
-    if not counts["had"] + counts["supplied"]:
+    if not counts["had"] + counts["retrieved"]:
         partial.unlink()
         raise WorkbenchError("the index has nothing on any of these questions: name another --store")
     replace_rows(out, (encode(row["row"]) for row in iter_rows(partial) if row.get("row")))
@@ -61,7 +61,7 @@ def _begun(partial: Path, told: Mapping[str, Any]) -> Counter[str]:
 
 
 def _search(questions: Sequence[Question], sources: Sources, k: int, partial: Path, counts: Counter[str]) -> None:
-    done = counts["had"] + counts["supplied"] + counts["found_nothing"]
+    done = counts["had"] + counts["retrieved"] + counts["found_nothing"]
     if done:
         print(f"goes on after {done} of {len(questions)} questions", file=sys.stderr)
     with open_append(partial) as file:
@@ -79,7 +79,7 @@ def _rows(questions: Sequence[Question], sources: Sources, k: int) -> Iterator[d
     found = iter(sources.search(bare, k) if bare else [])
     for question in questions:
         passages = question.passages or tuple(next(found))
-        counted = "had" if question.passages else "supplied" if passages else "found_nothing"
+        counted = "had" if question.passages else "retrieved" if passages else "found_nothing"
         yield {"counted": counted, "row": _row(question, passages) if passages else None}
 
 
