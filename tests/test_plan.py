@@ -8,6 +8,8 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,7 @@ from workbench.recipes import TRAINED
 from workbench.train.dpo import DPO
 from workbench.train.grpo import GRPO
 from workbench.train.ppo import PPO
+from workbench.train.reward_model import RewardModel
 from workbench.train.sft import SFT
 from workbench.types import WorkbenchError
 
@@ -36,14 +39,12 @@ PUBLISHED = {  # parameters, as the models' safetensors have them
     "meta-llama/Llama-3.1-70B-Instruct": 70_553_706_496,
 }  # fmt: skip
 SIZES = {
-    "small": ("llama", {"hidden_size": 128, "intermediate_size": 352, "num_hidden_layers": 4, "num_attention_heads": 4,
-                        "num_key_value_heads": 4}),
     "middle": ("qwen2", {"hidden_size": 192, "intermediate_size": 512, "num_hidden_layers": 6, "num_attention_heads": 6,
                          "num_key_value_heads": 2}),
     "large": ("llama", {"hidden_size": 256, "intermediate_size": 704, "num_hidden_layers": 8, "num_attention_heads": 8,
                         "num_key_value_heads": 4}),
 }  # fmt: skip
-TRAINERS = ("grpo", "ppo", "sft", "dpo")
+TRAINERS = ("grpo", "ppo", "sft", "dpo", "reward_model")
 CONFIG: dict[str, Any] = {
     "model_type": "llama", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4,
     "num_key_value_heads": 4, "vocab_size": 100, "max_position_embeddings": 256, "tie_word_embeddings": True,
@@ -150,18 +151,20 @@ def measure(jobs: list[dict[str, Any]]) -> list[dict[str, int]]:
 
 
 def predicted(
-    kind: str, sizes: dict[str, int], trainer: str, rows: int, tokens: int, lora_r: int, prompt: int, row: int
+    kind: str, sizes: dict[str, int], trainer: str, again: bool, rows: int, tokens: int, lora_r: int, prompt: int, row: int
 ) -> int:
     """The same by the formulas, without what they add for libraries and fragments."""
     told = {"model_type": kind, "vocab_size": len({*WORDS}) + 5 + 256, "max_position_embeddings": 1024}
     shape = read_shape({**sizes, **told, "tie_word_embeddings": True}, "")
     parts: dict[str, Any] = {
-        "grpo": GRPO(prompts_per_step=rows // 2, group_size=2, max_new_tokens=tokens, lora_r=lora_r),
-        "ppo": PPO(prompts_per_step=rows, micro_batch=None, max_new_tokens=tokens, lora_r=lora_r),
-        "sft": SFT(batch=rows, max_length=row, lora_r=lora_r),
-        "dpo": DPO(batch=rows, max_length=row, lora_r=lora_r),
+        "grpo": GRPO(prompts_per_step=rows // 2, group_size=2, max_new_tokens=tokens),
+        "ppo": PPO(prompts_per_step=rows, micro_batch=None, max_new_tokens=tokens),
+        "sft": SFT(batch=rows, max_length=row),
+        "dpo": DPO(batch=rows, max_length=row),
+        "reward_model": RewardModel(batch=rows, max_length=row),
     }
-    used, machine = {trainer: parts[trainer]}, Machine(shape, on_cpu=True)
+    used = {trainer: replace(parts[trainer], lora_r=lora_r, gradient_checkpointing=again)}
+    machine = Machine(shape, on_cpu=True)
     learnt = learnings(used, prompt, shape.positions)
     phases = [machine.learning(learnt[0])]
     phases += [machine.sampling(one, learnt[0]) for one in samplings(used, shape, prompt, tokens) if one.part]
@@ -171,26 +174,30 @@ def predicted(
 @pytest.mark.slow
 @pytest.mark.skipif(not os.access("/proc/self/clear_refs", os.W_OK), reason="this system does not tell a process's peak")
 def test_memory_is_what_a_step_takes_on_a_cpu() -> None:
-    """Three random models of 1 to 7 million parameters, one whole step of each real trainer, resident memory at its peak."""
+    """Two random models of 3 and 7 million parameters, one whole step of each real trainer, resident memory at its peak, with
+    activations kept and computed again."""
     rows, tokens, rank = 16, 64, 16
     how = {"rows": rows, "tokens": tokens, "lora_r": rank}
-    cases = [(name, trainer) for trainer in TRAINERS for name in SIZES]
-    jobs = [{"kind": SIZES[name][0], "sizes": SIZES[name][1], "trainer": trainer, **how} for name, trainer in cases]
+    cases = list(product(SIZES, TRAINERS, (False, True)))
+    jobs = [
+        {"kind": SIZES[name][0], "sizes": SIZES[name][1], "trainer": trainer, "again": again, **how}
+        for name, trainer, again in cases
+    ]
     shares = {}
-    for (name, trainer), found in zip(cases, measure(jobs), strict=True):
+    for (name, trainer, again), found in zip(cases, measure(jobs), strict=True):
         taken = found["bytes"]
-        shares[trainer, name] = round(
-            predicted(*SIZES[name], trainer, rows, tokens, rank, found["prompt"], found["row"]) / taken - 1, 3
+        shares[trainer, name, again] = round(
+            predicted(*SIZES[name], trainer, again, rows, tokens, rank, found["prompt"], found["row"]) / taken - 1, 3
         )
     print(shares)
-    assert len(shares) == 12 and all(abs(share) <= TOLERANCE for share in shares.values()), shares
+    assert len(shares) == 20 and all(abs(share) <= TOLERANCE for share in shares.values()), shares
 
 
 def test_the_largest_micro_batch_is_the_largest_that_fits_and_is_what_a_refusal_names() -> None:
-    found = plan("truthrl", gpu="a100-80", overrides=["truthrl.grpo.micro_batch=4"])
-    assert found["fits"] is False and found["remedies"][-1].endswith("--set truthrl.grpo.micro_batch=2")
-    assert found["largest_micro_batch"] == 2
-    for micro, fits in ((1, True), (2, True), (4, False), (8, False)):
+    found = plan("truthrl", gpu="a100-80", overrides=["truthrl.grpo.micro_batch=16"])
+    assert found["fits"] is False and found["remedies"][-1].endswith("--set truthrl.grpo.micro_batch=8")
+    assert found["largest_micro_batch"] == 8
+    for micro, fits in ((1, True), (4, True), (8, True), (16, False), (32, False)):
         assert plan("truthrl", gpu="a100-80", overrides=[f"truthrl.grpo.micro_batch={micro}"])["fits"] is fits
 
 
@@ -307,11 +314,25 @@ def test_memory_here_is_what_control_groups_allow(
     assert memory_here(tmp_path, own) == (allowed or memory_here(nothing, nothing))
 
 
-def test_checkpointing_would_keep_one_layer_and_every_layers_input() -> None:
+def test_checkpointing_keeps_every_layers_input_and_computes_one_layer_again() -> None:
+    """By hand: of TruthRL's two rows the logits are more than a layer, of FoRAG's reward model there are none."""
     shape = PUBLIC["Qwen/Qwen2.5-7B"]
-    one = memory.kept(shape, memory.AMP, 64, 1000)
-    assert memory.checkpointed(shape, memory.AMP, 64, 2, 1000) == 2000 * (28 * 3584 * 2 + one)
-    assert memory.activations(shape, memory.AMP, 64, 2, 1000) == 2000 * 28 * one
+    [*_, learning] = plan("truthrl")["phases"]
+    assert learning["bytes"]["activations"] == 2 * 2560 * 28 * 3584 * 2
+    [*_, model, _] = plan("forag")["phases"]
+    assert model["phase"] == "RewardModel of reward_model" and model["bytes"]["logits"] == 0
+    assert model["bytes"]["activations"] == 4096 * (28 * 3584 * 2 + memory.kept(shape, memory.BF16, 16, 4096) + 2 * 18944)
+    assert memory.activations(shape, memory.AMP, 64, 2, 1000) == 2000 * 28 * memory.kept(shape, memory.AMP, 64, 1000)
+
+
+def test_checkpointing_is_the_first_remedy() -> None:
+    kept = "truthrl.grpo.gradient_checkpointing=false"
+    [remedy] = plan("truthrl", gpu="a100-80", overrides=[kept, "truthrl.grpo.micro_batch=4"])["remedies"]
+    assert remedy.endswith("--set truthrl.grpo.gradient_checkpointing=true")
+    [remedy] = plan("truthrl", gpu="a100-80", overrides=[kept, "truthrl.grpo.micro_batch=16"])["remedies"]
+    assert remedy.endswith("--set truthrl.grpo.gradient_checkpointing=true --set truthrl.grpo.micro_batch=8")
+    slow, quick = plan("truthrl", gpu="h100-80"), plan("truthrl", gpu="h100-80", overrides=[kept])
+    assert slow["peak_bytes"] < quick["peak_bytes"] and slow["hours"] > quick["hours"]
 
 
 def test_more_is_never_less() -> None:
@@ -445,8 +466,8 @@ def test_an_adapter_is_no_model_to_start_from(tmp_path: Path) -> None:
 def test_the_command_shows_the_plan_and_refuses_by_its_exit_code(cli: Cli) -> None:
     status, out, said = cli("plan", "truthrl", "--gpu", "h200-141")
     assert status == 0 and "fits on h200-141" in out and "never measured on a GPU" in said and "assumed, not measured" in said
-    status, out, said = cli("plan", "truthrl", "--gpu", "a100-80", "--set", "truthrl.grpo.micro_batch=4")
-    assert status == 2 and "does not fit on a100-80" in out and "--set truthrl.grpo.micro_batch=2" in said
+    status, out, said = cli("plan", "truthrl", "--gpu", "a100-80", "--set", "truthrl.grpo.micro_batch=16")
+    assert status == 2 and "does not fit on a100-80" in out and "--set truthrl.grpo.micro_batch=8" in said
     status, out, _ = cli("plan", "truthrl", "--bench", "tiny", "--gpu", "cpu")
     assert status == 0 and "activations" in out
     status, out, _ = cli("plan", "truthrl", "--json")

@@ -24,7 +24,9 @@ from workbench.policy import load_tokenizer
 from workbench.train.dpo import DPO, train_dpo
 from workbench.train.grpo import GRPO, train_grpo
 from workbench.train.ppo import PPO, train_ppo
+from workbench.train.reward_model import RewardModel, train_reward_model
 from workbench.train.rows import Example, Pair, laid_out
+from workbench.train.scorer import Judged, Segment
 from workbench.train.sft import SFT, train_sft
 from workbench.types import Feedback, Question, Response, Reward
 
@@ -67,20 +69,23 @@ def make_model(folder: Path, kind: str, sizes: dict[str, int]) -> str:
 
 
 def grade(responses: Sequence[Response]) -> list[Feedback]:
-    """Longer is better, paid on the last token."""
+    """Some number, paid on the last token."""
 
     def paid(response: Response) -> Reward:
-        value = float(response.sample % 2)
+        value = float(sum(response.token_ids) % 5)
         count = len(response.token_ids)
         return Reward(value, tokens=(*([0.0] * (count - 1)), value))
 
     return [Feedback(response, rewards={"m": paid(response)}) for response in responses]
 
 
-def trained(policy: str, trainer: str, rows: int, tokens: int, lora_r: int, out: Path) -> None:
-    """One step of a trainer on so many rows of so many tokens (of a response; of a supervised row, a few more than that)."""
+def trained(policy: str, trainer: str, rows: int, tokens: int, lora_r: int, again: bool, out: Path, steps: int = 1) -> None:
+    """Steps of a trainer on so many rows of so many tokens (of a response; of a supervised row, a few more than that), its
+    activations kept or computed `again`."""
     questions = asked(rows)
-    common: dict[str, Any] = {"lora_r": lora_r, "lora_alpha": lora_r, "steps": 1, "learning_rate": 1e-3}
+    common: dict[str, Any] = {
+        "lora_r": lora_r, "lora_alpha": lora_r, "steps": steps, "learning_rate": 1e-3, "gradient_checkpointing": again,
+    }  # fmt: skip
     said = text_of(policy, tokens)
     if trainer == "grpo":
         grpo = GRPO(**common, prompts_per_step=rows // 2, group_size=2, max_new_tokens=tokens)
@@ -90,6 +95,9 @@ def trained(policy: str, trainer: str, rows: int, tokens: int, lora_r: int, out:
         train_ppo(ppo, questions, grade, policy, out, method="m", seed=0)
     elif trainer == "sft":
         train_sft(SFT(**common, batch=rows), [Example(one, said) for one in questions], policy, out, seed=0)
+    elif trainer == "reward_model":
+        judged = [Judged(one, said, (Segment(0, len(said), number % 2),)) for number, one in enumerate(questions)]
+        train_reward_model(RewardModel(**common, batch=rows), judged, policy, out, seed=0)
     else:
         pairs = [Pair(one, said, said + WORDS[-1]) for one in questions]
         train_dpo(DPO(**common, batch=rows), pairs, policy, out, seed=0)
@@ -120,7 +128,7 @@ def main() -> None:
         for number, job in enumerate([*first.values(), *jobs]):
             place = Path(folder, str(number))
             policy = make_model(place / "policy", job["kind"], job["sizes"])
-            how = job["trainer"], job["rows"], job["tokens"], job["lora_r"], place / "out"
+            how = job["trainer"], job["rows"], job["tokens"], job["lora_r"], job["again"], place / "out"
             taken = grown(partial(trained, policy, *how))
             if number >= len(first):
                 print(json.dumps({"bytes": taken, **lengths(policy, job["tokens"])}), flush=True)

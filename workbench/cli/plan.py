@@ -54,9 +54,6 @@ def _print(found: Mapping[str, Any]) -> None:
     used = [item for item in items if any(phase["bytes"].get(item) for phase in phases)]
     rows = [(item.replace("_", " "), *(_size(phase["bytes"].get(item)) for phase in phases)) for item in used]
     rows += [("together", *(told(phase["total"]) for phase in phases))]
-    if any("checkpointed_activations" in phase for phase in phases):
-        kept = "activations, if only layers' inputs were kept (no setting does that yet)"
-        rows += [(kept, *(_size(phase.get("checkpointed_activations")) for phase in phases))]
     sizes = f"{found['parameters']:,} parameters, {found['lora_parameters']:,} of the adapter"
     print_table(
         f"{found['method']} on {found['policy']}: {sizes}\nprompts are taken to have {found['prompt_tokens']} tokens",

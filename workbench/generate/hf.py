@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from workbench.generate import Completion, Sampling
 from workbench.generate.decode import Prompt, decode, plain_model
 
-ROWS, ROWS_OF_SMALL, SMALL = 256, 512, 20_000_000  # responses at once, and of a model with fewer parameters
+ROWS, ROWS_OF_SMALL, SMALL = 128, 512, 20_000_000  # responses at once, and of a model with fewer parameters
 SCORED = 16  # rows whose logits are held at once: rows × tokens × vocabulary
 
 T = TypeVar("T")

@@ -60,17 +60,10 @@ class Machine:
 
     def learning(self, one: Learning) -> dict[str, int]:
         rows, how = one.micro * one.sides, self.precision(one.how)
-        return reserved({
-            **self.state(one),
-            "activations": memory.activations(self.shape, how, one.lora_r, rows, one.length),
-            "logits": memory.logits(self.shape, how, rows, one.scored, one.copies),
-        })  # fmt: skip
-
-    def checkpointed(self, one: Learning) -> int:
-        """The activations of `one` with gradient checkpointing."""
-        return memory.checkpointed(
-            self.shape, self.precision(one.how), one.lora_r, one.micro * one.sides, one.length
-        )  # fmt: skip
+        logits = memory.logits(self.shape, how, rows, one.scored, one.copies)
+        sizes = (self.shape, how, one.lora_r, rows, one.length)
+        kept = memory.checkpointed(*sizes, freed=logits) if one.again else memory.activations(*sizes)
+        return reserved({**self.state(one), "activations": kept, "logits": logits})
 
     def sampling(self, one: Sampled, trainer: Learning | None) -> dict[str, int]:
         """Of rollouts beside their training, or of an evaluation or a stage, for which the policy is loaded with no training,
@@ -118,9 +111,17 @@ def micro_that_fits(machine: Machine, one: Learning, gpu: GPU) -> int:
 
 
 def learning_remedy(machine: Machine, one: Learning, gpu: GPU, method: str) -> str:
-    """What to set so that the backward pass fits: fewer rows of it, or shorter ones; else another model or GPU."""
+    """What to set so that the backward pass fits: activations computed again, fewer rows of it, or shorter ones; else another
+    model or GPU."""
+    part = f"{method}.{one.part}"
+    if not one.again:
+        more, one = f"--set {part}.gradient_checkpointing=true", replace(one, again=True)
+        if total(machine.learning(one)) <= gpu.memory * GIB:
+            return more
+        less = learning_remedy(machine, one, gpu, method)
+        return f"{more} {less}" if less.startswith("--set") else less
     if micro := micro_that_fits(machine, one, gpu):
-        return f"--set {method}.{one.part}.micro_batch={micro}"
+        return f"--set {part}.micro_batch={micro}"
 
     def fits(tokens: int) -> bool:
         cut = one.length - tokens
@@ -130,8 +131,8 @@ def learning_remedy(machine: Machine, one: Learning, gpu: GPU, method: str) -> s
     if one.graded:
         prompt = one.length - one.scored
         new = most(one.scored, lambda tokens: fits(prompt + tokens))
-        return _shorter(f"{method}.{one.part}", "max_new_tokens", new, one, machine, gpu)
-    return _shorter(f"{method}.{one.part}", "max_length", most(one.length, fits), one, machine, gpu)
+        return _shorter(part, "max_new_tokens", new, one, machine, gpu)
+    return _shorter(part, "max_length", most(one.length, fits), one, machine, gpu)
 
 
 def _shorter(part: str, field: str, tokens: int, one: Learning, machine: Machine, gpu: GPU) -> str:

@@ -112,10 +112,8 @@ class _Plan:
                 name = "answers of an evaluation or a stage"
             found.append(_phase(name, one.part, one.rows, one.length, items))
         for step in self.learnt.values():
-            row = _phase(
-                f"{step.trainer} of {step.part}", step.part, step.micro * step.sides, step.length, self.machine.learning(step)
-            )
-            found.append({**row, "checkpointed_activations": self.machine.checkpointed(step)})
+            name, rows = f"{step.trainer} of {step.part}", step.micro * step.sides
+            found.append(_phase(name, step.part, rows, step.length, self.machine.learning(step)))
         return found
 
     def memory(self, gpu: GPU | None, last: Learning) -> dict[str, Any]:

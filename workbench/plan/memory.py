@@ -49,9 +49,11 @@ def activations(shape: Shape, how: Precision, rank: int, rows: int, length: int)
     return rows * length * shape.layers * kept(shape, how, rank, length)
 
 
-def checkpointed(shape: Shape, how: Precision, rank: int, rows: int, length: int) -> int:
-    """With gradient checkpointing: every layer's input, and one layer at a time computed again."""
-    return rows * length * (shape.layers * shape.hidden * how.base + kept(shape, how, rank, length))
+def checkpointed(shape: Shape, how: Precision, rank: int, rows: int, length: int, freed: int) -> int:
+    """With gradient checkpointing: every layer's input, and one layer computed again with its widest gradient, as far as the
+    `freed` bytes of the logits have no room for that: these are gone by then."""
+    layer = kept(shape, how, rank, length) + how.base * shape.inner
+    return rows * length * shape.layers * shape.hidden * how.base + max(0, rows * length * layer - freed)
 
 
 def logits(shape: Shape, how: Precision, rows: int, positions: int, copies: int) -> int:

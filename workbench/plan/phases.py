@@ -37,6 +37,7 @@ class Learning:
         length: tokens of a row; `scored` are those that have logits, 0 where none are computed.
         forward: passes without gradients beside each one with them.
         rows: rows that a step learns from, each `epochs` times.
+        again: whether a layer's activations are computed a second time (gradient checkpointing), not kept.
     """
 
     part: str
@@ -54,6 +55,7 @@ class Learning:
     forward: int = 0
     sides: int = 1
     critic: bool = False
+    again: bool = False
 
     @property
     def graded(self) -> bool:
@@ -109,22 +111,23 @@ def learnings(used: dict[str, Any], prompt: int, positions: int) -> list[Learnin
 def _learning(path: str, part: Any, prompt: int, positions: int) -> Learning | None:
     if isinstance(part, GRPO):
         responses, generated, micro = grpo.batches(part)
-        again = part.iterations > 1 or generated < responses  # then the first log-probabilities are read apart
+        apart = part.iterations > 1 or generated < responses  # then the first log-probabilities are read apart
         return Learning(
             path, "GRPO", AMP, part.lora_r, micro, generated, prompt + part.max_new_tokens, part.max_new_tokens, TRL_COPIES,
-            responses, part.steps, part.iterations, int(bool(part.beta)) + int(again),
+            responses, part.steps, part.iterations, int(bool(part.beta)) + int(apart), again=part.gradient_checkpointing,
         )  # fmt: skip
     if isinstance(part, PPO):
         responses, update, micro = ppo.sizes(part)
         return Learning(
             path, "PPO", BF16, part.lora_r, micro, update, prompt + part.max_new_tokens, part.max_new_tokens, CRITIC_COPIES,
-            responses, part.steps, part.epochs, forward=2, critic=True,
+            responses, part.steps, part.epochs, forward=2, critic=True, again=part.gradient_checkpointing,
         )  # fmt: skip
     if isinstance(part, SFT | DPO | RewardModel):
         length, pairs, scores = min(part.max_length, positions), isinstance(part, DPO), isinstance(part, RewardModel)
         return Learning(
             path, type(part).__name__, BF16 if scores else AMP, part.lora_r, part.micro_batch or part.batch, part.batch, length,
             0 if scores else length, TRL_COPIES, part.batch, part.steps, forward=int(pairs), sides=1 + pairs, critic=scores,
+            again=part.gradient_checkpointing,
         )  # fmt: skip
     return None
 

@@ -19,8 +19,8 @@ def forward_flops(shape: Shape, length: int) -> float:
 
 
 def learning_seconds(shape: Shape, one: Learning, gpu: GPU) -> float:
-    """Of one step. The base is frozen: what goes backward costs as much as what goes forward."""
-    passes = 2 * one.epochs + one.forward
+    """Of one step. The base is frozen: what goes backward costs as much as what goes forward, or as computing it again."""
+    passes = (2 + one.again) * one.epochs + one.forward
     tokens = one.rows * one.sides * one.length
     return tokens * passes * forward_flops(shape, one.length) / (OF_FLOPS * gpu.flops)
 

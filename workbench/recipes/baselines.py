@@ -19,7 +19,7 @@ from workbench.bench import Bench
 from workbench.config import check_numbers, check_values, setting
 from workbench.data import sample
 from workbench.generate import Sampling
-from workbench.recipes.method import Method, Prompts, scaled, training_questions
+from workbench.recipes.method import AT_ONCE, Method, Prompts, scaled, training_questions
 from workbench.reward import ternary
 from workbench.train.collect import SAMPLES, collect
 from workbench.train.dpo import DPO, dpo_stage
@@ -146,7 +146,7 @@ def in_rounds(config: InRounds, bench: Bench) -> Sequence[Stage]:
 
 PARTS = {"outcome": ("outcome", "for a correct, an abstaining or an incorrect final answer")}
 # *(ours)*, for 1M parameters on two CPU cores, and not tuned.
-ADAPTER: dict[str, Any] = {"lora_r": 16, "lora_alpha": 32, "micro_batch": None, "save_every": 10}
+ADAPTER: dict[str, Any] = {"lora_r": 16, "lora_alpha": 32, **AT_ONCE, "save_every": 10}
 FEW = {"questions": 512, "samples": 16, "temperature": 1.0, "top_p": 1.0, "max_new_tokens": 12}
 TUNED, PREFERRED = {**ADAPTER, "batch": 64, "learning_rate": 2e-4}, {**ADAPTER, "batch": 32, "learning_rate": 1e-4}
 

@@ -22,7 +22,7 @@ from typing import Any, Literal
 from workbench.bench import Bench
 from workbench.config import check_values, setting
 from workbench.recipes.forag_stages import Drawn, Outlined, most_tokens, stages_for
-from workbench.recipes.method import Method, Prompts, scaled
+from workbench.recipes.method import AT_ONCE, Method, Prompts, scaled
 from workbench.reward import forag
 from workbench.reward.forag import Aggregate, mean
 from workbench.train.grpo import GRPO
@@ -199,22 +199,22 @@ PARTS = {
 # not factual, and all share the form: unlearnt at full weight, it is lost.
 ADAPTER: dict[str, Any] = {"lora_r": 16, "lora_alpha": 32}
 LONGEST = 96  # *(ours)* tokens: planned answers have up to 75, plain ones fewer than 64
-SHORT = {**ADAPTER, "steps": 25, "max_new_tokens": LONGEST, "micro_batch": None, "save_every": 5}
+SHORT = {**ADAPTER, "steps": 25, "max_new_tokens": LONGEST, **AT_ONCE, "save_every": 5}
 TINY = scaled(
     FoRAG(),
     prompts={"kinds": TWO_FACETS, "eval_kinds": TWO_FACETS, "eval_samples": 1},
     cold={"told": OUTLINE, "cold_samples": 4, "cold_questions": 200},
-    sft={**ADAPTER, "learning_rate": 1e-3, "batch": 64, "micro_batch": None, "epochs": 3.0},
+    sft={**ADAPTER, "learning_rate": 1e-3, "batch": 64, **AT_ONCE, "epochs": 3.0},
     drawn={"max_new_tokens": LONGEST, "unlearn": 0.01},
     reward_model={
-        **ADAPTER, "learning_rate": 3e-3, "critic_learning_rate": 1e-2, "batch": 16, "micro_batch": None, "epochs": 3.0,
+        **ADAPTER, "learning_rate": 3e-3, "critic_learning_rate": 1e-2, "batch": 16, **AT_ONCE, "epochs": 3.0,
     },
     ppo={
         **SHORT, "prompts_per_step": 64, "learning_rate": 1e-3, "critic_learning_rate": 3e-2, "minibatch": 32,
         "value_clip": 50.0, "lam": 1.0, "beta": 0.05,
     },
     grpo={**SHORT, "prompts_per_step": 8, "learning_rate": 4e-4, "schedule": "linear", "warmup": 0.0, "beta": 0.0},
-    tuned={**ADAPTER, "learning_rate": 3e-3, "batch": 16, "micro_batch": None, "epochs": 2.0},
+    tuned={**ADAPTER, "learning_rate": 3e-3, "batch": 16, **AT_ONCE, "epochs": 2.0},
 )  # fmt: skip
 METHOD = Method(
     "forag", "FoRAG", FoRAG, reward, checks, stages=stages, parts=PARTS, scales={"tiny": TINY}, idle=idle, trainer=trainer,

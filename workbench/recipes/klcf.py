@@ -26,7 +26,7 @@ from typing import Any, Literal
 from workbench.bench import Bench
 from workbench.config import check_numbers, check_values, setting
 from workbench.recipes.klcf_stages import Drawn, outside, stages_for, trains_general
-from workbench.recipes.method import Method, Prompts, scaled
+from workbench.recipes.method import AT_ONCE, Method, Prompts, scaled
 from workbench.reward import klcf
 from workbench.train.dpo import DPO
 from workbench.train.grpo import GRPO
@@ -197,7 +197,7 @@ PARTS = {
 }
 # *(ours)*, for 1M parameters on two CPU cores, chosen on validation. The tiny policy writes no tags; its base writes lives
 # where it is asked for them and told nothing. Its long answers have 40 to 70 tokens.
-ADAPTER: dict[str, Any] = {"lora_r": 16, "lora_alpha": 32, "micro_batch": None}
+ADAPTER: dict[str, Any] = {"lora_r": 16, "lora_alpha": 32, **AT_ONCE}
 LONGEST = 96
 TINY = scaled(
     KLCF(),

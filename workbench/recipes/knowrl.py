@@ -25,7 +25,7 @@ from workbench.bench import Bench
 from workbench.config import check_numbers, check_values, setting
 from workbench.generate import Sampling
 from workbench.grade import THOUGHT
-from workbench.recipes.method import Method, Prompts, scaled, training_questions
+from workbench.recipes.method import AT_ONCE, Method, Prompts, scaled, training_questions
 from workbench.reward import knowrl
 from workbench.train.collect import SAMPLES, collect
 from workbench.train.grpo import GRPO, grpo_stage
@@ -133,10 +133,10 @@ TINY = scaled(
     KnowRL(),
     prompts={"system": THINK},
     cold={"cold_samples": 4, "cold_questions": 200},
-    sft={"learning_rate": 2e-4, "batch": 64, "micro_batch": None, "lora_r": 16, "lora_alpha": 32},
+    sft={"learning_rate": 2e-4, "batch": 64, **AT_ONCE, "lora_r": 16, "lora_alpha": 32},
     grpo={
         "steps": 40, "learning_rate": 4e-4, "schedule": "linear", "warmup": 0.0, "prompts_per_step": 32, "group_size": 8,
-        "beta": 0.0, "max_new_tokens": 40, "lora_r": 16, "lora_alpha": 32, "micro_batch": None, "save_every": 5,
+        "beta": 0.0, "max_new_tokens": 40, "lora_r": 16, "lora_alpha": 32, **AT_ONCE, "save_every": 5,
     },
 )  # fmt: skip
 METHOD = Method(

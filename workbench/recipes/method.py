@@ -177,6 +177,10 @@ def check_evidence(method: Method, config: Any, bench: Bench) -> None:
         )
 
 
+# A tiny model's pass: the whole batch, and all that its backward pass needs is kept.
+AT_ONCE: dict[str, Any] = {"micro_batch": None, "gradient_checkpointing": False}
+
+
 def scaled(config: Any, **changes: Any) -> Any:
     """`config` with other values: of its fields, and of its parts where the value is a mapping."""
     inner = parts(config)

@@ -23,7 +23,7 @@ from workbench.bench import Bench, check_policy
 from workbench.checks import Checks
 from workbench.config import check_values, setting
 from workbench.entailment import find_verifier, load_verifier
-from workbench.recipes.method import Method, Prompts, scaled, training_questions
+from workbench.recipes.method import AT_ONCE, Method, Prompts, scaled, training_questions
 from workbench.reward import rlfh
 from workbench.reward.rlfh import LAUNCH_SCRIPT_F, PAPER_F, warn_of_paid_mistakes
 from workbench.train.grpo import GRPO, grpo_stage
@@ -206,7 +206,7 @@ PARTS = {
 # *(ours)*, for 1M parameters on two CPU cores; chosen on the validation split, see benchmarks/README.md. Responses are paid up
 # to about 10 in few updates: a critic whose values may go .2 from what they were would not get there, and with λ below 1 it is
 # the critic that has to carry what a life will cost to its first word.
-LONG = {"steps": 30, "max_new_tokens": 64, "lora_r": 16, "lora_alpha": 32, "micro_batch": None, "save_every": 5}
+LONG = {"steps": 30, "max_new_tokens": 64, "lora_r": 16, "lora_alpha": 32, **AT_ONCE, "save_every": 5}
 TINY = scaled(
     RLFH(),
     prompts={"kinds": "biography", "eval_kinds": "biography"},

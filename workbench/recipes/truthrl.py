@@ -22,7 +22,7 @@ from workbench.bench import Bench
 from workbench.checks import Checks
 from workbench.config import check_values, setting
 from workbench.grade import THOUGHT
-from workbench.recipes.method import Method, Prompts, scaled, training_questions
+from workbench.recipes.method import AT_ONCE, Method, Prompts, scaled, training_questions
 from workbench.reward import additive, binary, conditional, knowledge, multiplicative, reasoning, ternary
 from workbench.train.grpo import GRPO, grpo_stage
 from workbench.train.probing import Probing, probed_first
@@ -112,7 +112,7 @@ PARTS = {
 # *(ours)*, for 1M parameters on two CPU cores; tuned on the validation split.
 TINY = {
     "steps": 48, "learning_rate": 4e-4, "schedule": "linear", "beta": 0.0, "max_new_tokens": 12, "lora_r": 16,
-    "lora_alpha": 32, "micro_batch": None, "generation_batch": None, "save_every": 5,
+    "lora_alpha": 32, **AT_ONCE, "generation_batch": None, "save_every": 5,
 }  # fmt: skip
 METHOD = Method(
     "truthrl", "TruthRL", TruthRL, reward, checks, sections, stages, PARTS,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 import math
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,15 @@ class Actor:
         self.head = torch.nn.Linear(width, 1).to(self.model.device)
         torch.nn.init.zeros_(self.head.weight)
         torch.nn.init.zeros_(self.head.bias)
+
+    @contextmanager
+    def learning(self) -> Iterator[None]:
+        """Passes with gradients. transformers computes layers again in training mode alone, in which nothing can be sampled."""
+        self.model.train()
+        try:
+            yield
+        finally:
+            self.model.eval()
 
     def laid_out(self, responses: Sequence[Response]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Ids and attention of prompts and responses, (B, L), and 1 for each token of a response, (B, T)."""

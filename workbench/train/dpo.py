@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from workbench.config import setting
 from workbench.train.journal import finite
-from workbench.train.models import Trainee
+from workbench.train.models import AGAIN, Trainee
 from workbench.train.offline import Laid, check_offline, fit, on_rows
 from workbench.train.rows import Card, Pair, check_pairs, pair_ids
 from workbench.train.stage import Job, Stage, Status
@@ -32,6 +32,7 @@ class DPO:
     epochs: float | None = setting(None, "passes over the pairs; none: 1, unless `steps` are given")
     batch: int = setting(32, "pairs a step")
     micro_batch: int | None = setting(None, "pairs per backward pass; none: the whole batch at once")
+    gradient_checkpointing: bool = setting(True, AGAIN)
     beta: float = setting(0.1, "β: how much a log-ratio to the reference counts; of IPO its τ")
     loss_type: Literal["sigmoid", "ipo"] = setting("sigmoid", "sigmoid: DPO's own; ipo: (Δ of the means by token − 1/2β)²")
     learning_rate: float = setting(3e-6, "of AdamW")

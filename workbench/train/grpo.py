@@ -17,7 +17,7 @@ from workbench.config import check_numbers, check_values, setting
 from workbench.runs.checkpoints import rewind
 from workbench.runs.rollouts import check_rollouts
 from workbench.train.grpo_trainer import trainer_class
-from workbench.train.models import Trainee, load_trainee, save_policy
+from workbench.train.models import AGAIN, Trainee, load_trainee, save_policy
 from workbench.train.record import Record
 from workbench.train.stage import Stage, Status, order, training
 from workbench.train.trl_adapter import TRLAdapter
@@ -62,6 +62,7 @@ class GRPO:
     lora_r: int = setting(16, "rank of the adapter")
     lora_alpha: int = setting(32, "the adapter's scale, as a multiple of 1 / rank")
     micro_batch: int | None = setting(None, "responses per backward pass; none: all that were sampled at once")
+    gradient_checkpointing: bool = setting(True, AGAIN)
     generation_batch: int | None = setting(None, "responses sampled at once; none: the whole step at once")
     save_every: int = setting(10, "steps between checkpoints")
     max_failed: float = setting(0.2, "share of ungraded responses in a step above which the run stops")
@@ -163,8 +164,9 @@ def train_grpo(
         print(f"resuming '{out}' after step {done} of {config.steps}", file=sys.stderr)
     longest = 4096 if config.max_new_tokens <= 2048 else 2 * config.max_new_tokens
     trainee = load_trainee(
-        policy, lora_r=config.lora_r, lora_alpha=config.lora_alpha, seed=seed, max_length=longest, unsloth=unsloth
-    )
+        policy, lora_r=config.lora_r, lora_alpha=config.lora_alpha, seed=seed, max_length=longest,
+        gradient_checkpointing=config.gradient_checkpointing, unsloth=unsloth,
+    )  # fmt: skip
     with Record(
         out, method, grade, steps=config.steps, done=done, max_failed=config.max_failed,
         gather=gather_object if state.num_processes > 1 else list, rank=state.process_index,

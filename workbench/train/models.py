@@ -15,7 +15,9 @@ from typing import Any
 from workbench.disk import cache_folder
 from workbench.policy import check_policy_name, load_checkpoint
 from workbench.runs.checkpoints import mark_complete
+from workbench.types import WorkbenchError
 
+AGAIN = "compute activations a second time in the backward pass: a fraction of the memory, half as long again to learn"
 LINEAR = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
 
 
@@ -71,16 +73,17 @@ def load_trainee(
     lora_alpha: int,
     seed: int,
     max_length: int = 4096,
+    gradient_checkpointing: bool = False,
     unsloth: bool | None = None,
 ) -> Trainee:
     """Load `policy` (a folder or hub name) with a fresh LoRA adapter on all linear layers; the base is frozen.
 
     fp32 on CPU, bf16 on GPU, whatever is on disk. The adapter starts as the identity and depends on `seed` alone.
     `unsloth=None` takes Unsloth where it runs; True insists on it, False leaves it out. `max_length` counts prompt and
-    response tokens together; only Unsloth needs it.
+    response tokens together; only Unsloth needs it. `gradient_checkpointing` takes hold where the model is in training mode.
 
     Raises:
-        WorkbenchError: the policy cannot be loaded.
+        WorkbenchError: the policy cannot be loaded, or cannot be checkpointed.
         RuntimeError: Unsloth was insisted on and cannot run.
     """
     import torch
@@ -91,10 +94,12 @@ def load_trainee(
     if unsloth and not usable:
         raise RuntimeError("Unsloth cannot run here: it needs a CUDA device and `pip install unsloth` before TRL is used")
     if usable:
-        trainee = _load_unsloth(policy, lora_r, lora_alpha, seed=seed, max_length=max_length)
+        trainee = _load_unsloth(policy, lora_r, lora_alpha, seed, max_length, gradient_checkpointing)
     else:
         set_seed(seed)
         trainee = _load_plain(policy, lora_r, lora_alpha, device="cuda" if torch.cuda.is_available() else "cpu")
+        if gradient_checkpointing:
+            _checkpoint_layers(trainee.model, policy)
     where = torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU"
     print(f"training with {trainee.path} LoRA r={lora_r} on {where}", file=sys.stderr)
     return trainee
@@ -108,11 +113,20 @@ def _load_plain(policy: str, lora_r: int, lora_alpha: int, device: str) -> Train
     return Trainee(get_peft_model(model, config), tokenizer, "plain")
 
 
-def _load_unsloth(policy: str, lora_r: int, lora_alpha: int, seed: int, max_length: int) -> Trainee:
+def _checkpoint_layers(model: Any, policy: str) -> None:
+    if not model.get_base_model().supports_gradient_checkpointing:
+        raise WorkbenchError(f"the layers of '{policy}' cannot be computed again: set gradient_checkpointing=false")
+    model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+
+
+def _load_unsloth(
+    policy: str, lora_r: int, lora_alpha: int, seed: int, max_length: int, gradient_checkpointing: bool
+) -> Trainee:
     import torch
     from unsloth import FastLanguageModel
 
     check_policy_name(policy)
+    again = "unsloth" if gradient_checkpointing else False  # its own kind, which keeps layers' inputs in the host's memory
     model, tokenizer = FastLanguageModel.from_pretrained(
         policy,
         max_seq_length=positions(policy, max_length),
@@ -120,7 +134,7 @@ def _load_unsloth(policy: str, lora_r: int, lora_alpha: int, seed: int, max_leng
         load_in_4bit=False,
         use_exact_model_name=True,
         trust_remote_code=False,
-        use_gradient_checkpointing=False,
+        use_gradient_checkpointing=again,
     )
     model = FastLanguageModel.get_peft_model(
         model,
@@ -128,7 +142,7 @@ def _load_unsloth(policy: str, lora_r: int, lora_alpha: int, seed: int, max_leng
         lora_alpha=lora_alpha,
         lora_dropout=0.0,
         target_modules=LINEAR,
-        use_gradient_checkpointing=False,
+        use_gradient_checkpointing=again,
         random_state=seed,
     )
     tokenizer.padding_side = "left"

@@ -104,8 +104,9 @@ def fit(
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise WorkbenchError("SFT and DPO train in one process: leave out the launcher")
     trainee = load_trainee(
-        policy, lora_r=config.lora_r, lora_alpha=config.lora_alpha, seed=seed, max_length=config.max_length, unsloth=False
-    )
+        policy, lora_r=config.lora_r, lora_alpha=config.lora_alpha, seed=seed, max_length=config.max_length,
+        gradient_checkpointing=config.gradient_checkpointing, unsloth=False,
+    )  # fmt: skip
     every = encode(trainee.tokenizer)
     used = [every[number] for number in within(rows, list(map(length, every)), config.max_length)]
     steps = steps_of(config, len(used))

@@ -21,7 +21,7 @@ from workbench.runs.checkpoints import rewind
 from workbench.runs.rollouts import check_rollouts
 from workbench.train.actor import Actor, State
 from workbench.train.credit import as_tensor, kl_of, less, masked, masked_mean, noted, ratio_of, token_advantages, whitened
-from workbench.train.models import load_trainee, save_policy
+from workbench.train.models import AGAIN, load_trainee, save_policy
 from workbench.train.record import Record
 from workbench.train.sampling import rollouts
 from workbench.train.stage import Stage, Status, order, training
@@ -46,6 +46,7 @@ class PPO:
     epochs: int = setting(1, "passes over each step's responses")
     minibatch: int | None = setting(None, "responses of an update; none, or more than a step has: the whole step at once")
     micro_batch: int | None = setting(8, "responses per backward pass; none, or more than an update has: the whole update")
+    gradient_checkpointing: bool = setting(True, AGAIN)
     clip: float = setting(0.2, "ε: how far the ratio of a token's probabilities may go from 1")
     value_clip: float = setting(0.2, "how far a value may go from what it was when the response was sampled")
     gamma: float = setting(1.0, "γ: discount of later rewards")
@@ -121,7 +122,10 @@ def train_ppo(
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise WorkbenchError("PPO trains in one process: leave out the launcher, or train with GRPO")
     checkpoint, done = rewind(out, sizes(config)[0])
-    trainee = load_trainee(policy, lora_r=config.lora_r, lora_alpha=config.lora_alpha, seed=seed, unsloth=False)
+    trainee = load_trainee(
+        policy, lora_r=config.lora_r, lora_alpha=config.lora_alpha, seed=seed,
+        gradient_checkpointing=config.gradient_checkpointing, unsloth=False,
+    )  # fmt: skip
     state = State(Actor(trainee), config, seed)
     if checkpoint:
         print(f"resuming '{out}' after step {done} of {config.steps}", file=sys.stderr)
@@ -168,11 +172,12 @@ def update(state: State, batch: Batch, rows_b: torch.Tensor, ratios_BT: torch.Te
     config: PPO = state.config
     tokens = batch.mask_BT[rows_b].sum()
     logs = {"loss": 0.0, "value_loss": 0.0}
-    for part_b in rows_b.split(sizes(config)[2]):
-        policy, value, ratios_BT[part_b] = losses(state.actor, batch, part_b, config)
-        ((policy + value) / tokens).backward()
-        logs["loss"] += (policy.detach() / tokens).item()
-        logs["value_loss"] += (value.detach() / tokens).item()
+    with state.actor.learning():
+        for part_b in rows_b.split(sizes(config)[2]):
+            policy, value, ratios_BT[part_b] = losses(state.actor, batch, part_b, config)
+            ((policy + value) / tokens).backward()
+            logs["loss"] += (policy.detach() / tokens).item()
+            logs["value_loss"] += (value.detach() / tokens).item()
     return {**logs, "grad_norm": state.update()}
 
 

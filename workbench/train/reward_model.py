@@ -15,7 +15,7 @@ from workbench.config import setting
 from workbench.runs.checkpoints import rewind
 from workbench.train.actor import Actor, State
 from workbench.train.journal import Journal, finite
-from workbench.train.models import load_trainee
+from workbench.train.models import AGAIN, load_trainee
 from workbench.train.offline import check_offline, steps_of
 from workbench.train.rows import keep_data, within
 from workbench.train.scorer import Judged, Read, Scorer, save_reward_model
@@ -42,6 +42,7 @@ class RewardModel:
     epochs: float | None = setting(None, "passes over the rows; none: 1, unless `steps` are given")
     batch: int = setting(32, "responses a step")
     micro_batch: int | None = setting(None, "responses per backward pass; none: the whole batch at once")
+    gradient_checkpointing: bool = setting(True, AGAIN)
     learning_rate: float = setting(1e-4, "of AdamW, for the adapter")
     critic_learning_rate: float = setting(1e-3, "of AdamW, for the head")
     warmup: float = setting(0.03, "share of the steps in which the learning rates rise")
@@ -83,7 +84,10 @@ def train_reward_model(config: RewardModel, rows: Sequence[Judged], policy: str,
     check(config)
     config = replace(config, loss=config.loss or "log")
     check_rows(config, rows)
-    trainee = load_trainee(policy, lora_r=config.lora_r, lora_alpha=config.lora_alpha, seed=seed, unsloth=False)
+    trainee = load_trainee(
+        policy, lora_r=config.lora_r, lora_alpha=config.lora_alpha, seed=seed,
+        gradient_checkpointing=config.gradient_checkpointing, unsloth=False,
+    )  # fmt: skip
     scorer = Scorer(actor := Actor(trainee), config.level)
     every = [scorer.read(row) for row in rows]
     reads = [every[number] for number in within(rows, [len(read.ids) for read in every], config.max_length)]
@@ -113,11 +117,12 @@ def update(state: State, scorer: Scorer, rows: Sequence[Read], config: RewardMod
     """One step of the optimizer: the mean loss over the segments, and the share of them on the right side of .5."""
     segments, size = sum(len(row.targets) for row in rows), config.micro_batch or len(rows)
     total, right = 0.0, 0
-    for start in range(0, len(rows), size):
-        part = rows[start : start + size]
-        loss, hits = losses(scorer.logits(part), [target for row in part for target in row.targets], config.loss or "log")
-        (loss / segments).backward()
-        total, right = total + loss.item(), right + hits
+    with state.actor.learning():
+        for start in range(0, len(rows), size):
+            part = rows[start : start + size]
+            loss, hits = losses(scorer.logits(part), [target for row in part for target in row.targets], config.loss or "log")
+            (loss / segments).backward()
+            total, right = total + loss.item(), right + hits
     return {"loss": finite(total / segments), "accuracy": right / segments, "grad_norm": finite(state.update())}
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.config import setting
 from workbench.train.journal import finite
-from workbench.train.models import Trainee
+from workbench.train.models import AGAIN, Trainee
 from workbench.train.offline import Laid, check_offline, fit, on_rows
 from workbench.train.rows import Card, Example, check_examples, example_ids
 from workbench.train.stage import Job, Stage, Status
@@ -33,6 +33,7 @@ class SFT:
     epochs: float | None = setting(None, "passes over the rows; none: 1, unless `steps` are given")
     batch: int = setting(16, "rows a step")
     micro_batch: int | None = setting(None, "rows per backward pass; none: the whole batch at once")
+    gradient_checkpointing: bool = setting(True, AGAIN)
     learning_rate: float = setting(5e-6, "of AdamW")
     schedule: Literal["constant", "linear", "cosine"] = setting("cosine", "how the learning rate goes on after the warm-up")
     warmup: float = setting(0.03, "share of the steps in which the learning rate rises")

@@ -33,7 +33,7 @@ def quiet(trainer: Any) -> Any:
 def trainer_arguments(config: Any, out: Path, *, steps: int, seed: int, updates: int = 1) -> dict[str, Any]:
     """Arguments of transformers' trainer for `steps` of so many `updates`, by the settings that all configs have.
 
-    `config` has `learning_rate`, `schedule`, `warmup`, `save_every` and `report_to`.
+    `config` has `learning_rate`, `schedule`, `warmup`, `gradient_checkpointing`, `save_every` and `report_to`.
     """
     import torch
 
@@ -50,7 +50,7 @@ def trainer_arguments(config: Any, out: Path, *, steps: int, seed: int, updates:
         "seed": seed,
         "use_cpu": not on_gpu,
         "bf16": on_gpu,
-        "gradient_checkpointing": False,
+        "gradient_checkpointing": config.gradient_checkpointing,
         "dataloader_pin_memory": on_gpu,
         "logging_steps": 1,
         "save_strategy": "steps",

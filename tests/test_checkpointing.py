@@ -1,0 +1,77 @@
+"""Gradient checkpointing: every trainer's layers are really computed again, and it learns the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.helpers.memory_run import make_model, trained
+from workbench.plan.phases import used_parts
+from workbench.recipes import TRAINED
+from workbench.train.models import load_trainee
+from workbench.types import WorkbenchError
+
+LAYERS = 2
+SIZES = {
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "num_hidden_layers": LAYERS,
+    "num_attention_heads": 2,
+    "num_key_value_heads": 1,
+}
+
+
+@pytest.fixture(scope="module")
+def policy(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return make_model(tmp_path_factory.mktemp("policy"), "llama", SIZES)
+
+
+def two_steps(policy: str, trainer: str, again: bool, out: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[dict[str, Any], int]:
+    """The adapter after two steps, and how often a layer was computed for gradients."""
+    from safetensors.torch import load_file
+    from torch import is_grad_enabled
+    from transformers.models.llama.modeling_llama import LlamaDecoderLayer
+
+    computed, forward = 0, LlamaDecoderLayer.forward
+
+    def counted(self: Any, *args: Any, **kwargs: Any) -> Any:
+        nonlocal computed
+        computed += is_grad_enabled()
+        return forward(self, *args, **kwargs)
+
+    monkeypatch.setattr(LlamaDecoderLayer, "forward", counted)
+    trained(policy, trainer, rows=4, tokens=8, lora_r=4, again=again, out=out, steps=2)
+    monkeypatch.undo()
+    [file] = [*out.glob("policy/adapter_model.safetensors"), *out.glob("model/adapter*.safetensors")]
+    return load_file(file), computed
+
+
+@pytest.mark.parametrize("trainer", ["grpo", "ppo", "sft", "dpo", "reward_model"])
+def test_layers_computed_again_learn_the_same(
+    trainer: str, policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept, once = two_steps(policy, trainer, False, tmp_path / "kept", monkeypatch)
+    again, twice = two_steps(policy, trainer, True, tmp_path / "again", monkeypatch)
+    assert once == 2 * LAYERS and twice == 2 * once
+    assert kept.keys() == again.keys() and any(kept[name].abs().max() > 0 for name in kept if "lora_B" in name)
+    assert all(kept[name].equal(again[name]) for name in kept)
+
+
+def test_a_policy_whose_layers_cannot_be_computed_again_is_refused(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from transformers import LlamaForCausalLM
+
+    monkeypatch.setattr(LlamaForCausalLM, "supports_gradient_checkpointing", False)
+    with pytest.raises(WorkbenchError, match="gradient_checkpointing=false"):
+        load_trainee(policy, lora_r=4, lora_alpha=4, seed=0, gradient_checkpointing=True)
+    assert load_trainee(policy, lora_r=4, lora_alpha=4, seed=0).path == "plain"
+
+
+@pytest.mark.parametrize("method", TRAINED)
+def test_a_tiny_model_keeps_its_activations_and_a_large_one_does_not(method: str) -> None:
+    chosen = TRAINED[method]
+    for name, again in (("tiny", False), ("paper", True)):
+        parts = used_parts(chosen, chosen.configure(name))
+        told = {path: part.gradient_checkpointing for path, part in parts.items() if hasattr(part, "gradient_checkpointing")}
+        assert told and set(told.values()) == {again}, told
