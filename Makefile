@@ -51,7 +51,7 @@ endif
 	$(BIN)/python -m pytest $(SHARED) --durations 40 --durations-min 10 || failed="$$failed tests"; \
 	if [ -n "$(NOTEBOOKS)" ]; then \
 		echo "replaying the notebooks and comparing their outputs: several minutes"; \
-		$(OFFLINE) PLOTLY_RENDERER=plotly_mimetype $(BIN)/python -m pytest --nbval --nbval-current-env \
+		$(OFFLINE) PLOTLY_RENDERER=plotly_mimetype $(BIN)/python -m pytest $(SHARED) --nbval --nbval-current-env \
 			--nbval-sanitize-with tests/nbval_sanitize.cfg notebooks || failed="$$failed notebooks"; \
 	fi; \
 	if [ -n "$$failed" ]; then echo "failed:$$failed" >&2; exit 1; fi
