@@ -50,6 +50,14 @@ def test_an_interrupt_ends_it_with_130(tmp_path: Path) -> None:
     assert process.wait() == 130 and not process.running
 
 
+def test_a_kill_ends_it_at_once_and_may_come_late(tmp_path: Path) -> None:
+    process = start(count, {"folder": str(tmp_path / "job")}, tmp_path / "log.txt")
+    wait_for((tmp_path / "job" / "number").exists, seconds=60)
+    process.kill()
+    assert process.wait() == -9
+    process.kill()
+
+
 def test_killed_with_the_process_that_began_it(tmp_path: Path) -> None:
     pytest.importorskip("fcntl")
     job = tmp_path / "job"

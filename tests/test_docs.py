@@ -97,6 +97,12 @@ KNOWN: dict[str, dict[str, How]] = {
         "workbench export runs/ternary --gguf runs/merged.gguf": How(
             not_run="needs the package of the extra gguf; tests/test_gguf.py writes files and has them read"
         ),
+        "workbench judge serve Qwen/Qwen2.5-7B-Instruct --gpu-memory 0.4": How(
+            not_run="serves until it is stopped, a model from the hub; tests/engines/test_vllm.py serves another"
+        ),
+        "workbench evaluate runs/paper --split test --bench paper --questions nq_open --engine vllm": How(
+            not_run="needs a GPU, a data set and a model from the hub; tests/engines/test_vllm.py evaluates the tiny policy"
+        ),
         "workbench train truthrl --bench paper --questions nq_open --out runs/paper": How(
             not_run="needs a GPU, a data set and a model from the hub"
         ),

@@ -38,6 +38,11 @@ class Background:
         """Let it save and stop, as Ctrl-C does; a second time, let it stop at once."""
         self.process.send_signal(signal.SIGINT)
 
+    def kill(self) -> None:
+        """End it at once, with whatever processes it has begun."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+
     def wait(self) -> int:
         """Its exit code: one of `INTERRUPTED` where that is how it ended, else negative where a signal killed it."""
         return self.process.wait()

@@ -18,7 +18,7 @@ from workbench.checks import Checks, rule_checks, world_checks
 from workbench.data import SPLITS, load
 from workbench.generate import Policy
 from workbench.llm_judge import REPLIES, LLMJudge
-from workbench.policy import adapter_folder, check_policy_name, load_apart, load_policy
+from workbench.policy import Engine, adapter_folder, check_policy_name, load_apart, load_policy
 from workbench.runs.folder import read_json
 from workbench.types import TWO_FACETS, Question, WorkbenchError
 from workbench.world import load_world
@@ -150,15 +150,15 @@ class Bench:
         started = (read_json(path / START) or {}).get("start")
         return str(path / started) if started else base
 
-    def load(self, policy: str, *, apart: bool = False, threads: int | None = None) -> Policy:
+    def load(self, policy: str, *, apart: bool = False, threads: int | None = None, engine: Engine = "hf") -> Policy:
         """Load a policy by name for generation; a run folder's adapter goes over this bench's own policy.
 
-        With `apart` another process generates, on `threads` CPU threads.
+        With `apart` another process generates, on `threads` CPU threads. `engine` is as `load_policy` takes it.
         """
         path = self.path(policy)
         check_policy(policy, path)
         base = self.base(policy)
-        loaded = load_apart(path, base=base, threads=threads) if apart else load_policy(path, base=base)
+        loaded = load_apart(path, base=base, threads=threads) if apart else load_policy(path, base=base, engine=engine)
         return replace(loaded, name=policy)
 
 

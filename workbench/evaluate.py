@@ -15,6 +15,7 @@ from workbench.generate import Policy, generate
 from workbench.grade import SAID, assemble
 from workbench.llm_judge import LLMJudge
 from workbench.metrics import RATES, Row, breakdown, claim_table, facet_table, rows_of, table
+from workbench.policy import Engine, check_engine
 from workbench.recipes.method import known_kinds
 from workbench.runs.folder import read_json
 from workbench.threads import use_threads
@@ -48,6 +49,7 @@ def evaluate_policy(
     judge: LLMJudge | None = None,
     max_failed: float = 1.0,
     as_trained: bool = True,
+    engine: Engine = "hf",
 ) -> dict[str, Any]:
     """Evaluate a policy on one split of a bench, by the bench's own checks.
 
@@ -65,6 +67,7 @@ def evaluate_policy(
         judge: the language model that judges in the place of the bench's own checks.
         max_failed: the share of failed responses, as `workbench.failures` has it, above which there is no report.
         as_trained: a run's policy is told what it was told in training; False for a bench that tells what is wanted.
+        engine: what generates, transformers (hf) or vllm; the report names it, unless it is hf.
 
     Raises:
         WorkbenchError: unknown policy, bench or split, no question is left, or `judge` gives no verdict.
@@ -72,6 +75,7 @@ def evaluate_policy(
     """
     chosen = bench_of(bench, questions=questions) if isinstance(bench, str) else bench
     chosen = chosen.judged_by(judge)
+    check_engine(engine)
     check_policy(policy, chosen.path(policy))
     if as_trained:
         chosen = chosen.telling(told(chosen.path(policy)))
@@ -86,10 +90,10 @@ def evaluate_policy(
     if judge:
         judge.try_out()
     with use_threads(threads):
-        loaded = chosen.load(policy, apart=apart, threads=threads)
+        loaded = chosen.load(policy, apart=apart, threads=threads, engine=engine)
         grade, most = evaluation_grade(chosen.checks), chosen.longest(selected)
         result = evaluate(loaded, selected, grade, most, samples=samples, seed=seed, max_failed=max_failed)
-    return result | {"policy": policy, "split": split}
+    return result | {"policy": policy, "split": split} | ({"engine": engine} if engine != "hf" else {})
 
 
 def told(policy: str) -> str | None:

@@ -7,10 +7,10 @@ import re
 import sys
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 from workbench import weights
-from workbench.generate import Policy, Sampling, apart, hf
+from workbench.generate import Policy, Sampling, apart, hf, vllm
 from workbench.hub import check_adapter, from_disk_or_hub
 from workbench.jsonl import unique_keys
 from workbench.runs.folder import what_is_there
@@ -18,9 +18,14 @@ from workbench.threads import use_threads
 from workbench.types import WorkbenchError
 
 REMEDY = "name a folder with config.json, model.safetensors and a tokenizer"
+MERGE = "merge it, `workbench export RUN --merged DIR`, and name DIR; or leave --engine at hf"
+
+Engine = Literal["hf", "vllm"]  # what generates: transformers or vLLM
 
 
-def load_policy(name: str | Path, *, base: str | Path | None = None, device: str | None = None) -> Policy:
+def load_policy(
+    name: str | Path, *, base: str | Path | None = None, device: str | None = None, engine: Engine = "hf"
+) -> Policy:
     """Load a policy for generation.
 
     Args:
@@ -29,13 +34,67 @@ def load_policy(name: str | Path, *, base: str | Path | None = None, device: str
             takes), and no code from the folder is run.
         base: the model under an adapter; by default the one that the adapter names.
         device: "cpu", "cuda", …; by default the GPU where there is one.
+        engine: "vllm" generates by vLLM, which is another package and chooses the device itself. It takes most of a GPU's
+            memory, for one model a process: the next one ends it. For several runs over one base see `load_engine`.
 
     Raises:
-        WorkbenchError: there is no such policy, or it has no weights that can be read.
+        WorkbenchError: there is no such policy, it has no weights that can be read, or there is no such engine here.
     """
     import torch
 
-    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    check_engine(engine)
+    if engine == "vllm":
+        adapter, folder = _places(name, base)
+        return by_vllm(load_engine(folder, rank=_rank(adapter)), name)
+    model, tokenizer = _checked(name, base, device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    return as_policy(str(name), model.eval(), tokenizer)
+
+
+def check_engine(engine: str) -> None:
+    """Raise a WorkbenchError for an engine that there is not, at all or on this machine."""
+    if engine not in get_args(Engine):
+        raise WorkbenchError(f"no engine '{engine}': choose one of {', '.join(get_args(Engine))}")
+    if engine == "vllm":
+        vllm.check_installed()
+
+
+def load_engine(base: str | Path, *, rank: int = 0, memory: float = vllm.MEMORY) -> vllm.Engine:
+    """vLLM with a whole model in memory, for `by_vllm`; `rank` is the largest of the adapters to come, 0 for none.
+
+    Raises:
+        WorkbenchError: vLLM is not installed, or cannot load the model.
+    """
+    check_engine("vllm")
+    _checked(base, None, "meta")
+    with weights.loading(str(base), "leave --engine at hf for what vLLM cannot run"):
+        return vllm.load(str(base), rank, memory)
+
+
+def by_vllm(engine: vllm.Engine, name: str | Path) -> Policy:
+    """The policy that generates by an engine: its own model, or a run's adapter, as it is in its folder now, over that.
+
+    What the weights have to be is checked as `load_policy` does: vLLM fills what is missing with whatever the memory holds.
+
+    Raises:
+        WorkbenchError: another model than the engine's, an adapter that does not fit or that vLLM cannot lay over it.
+    """
+    adapter, folder = _places(name, engine.base)
+    if folder != engine.base:
+        raise WorkbenchError(f"vLLM holds '{engine.base}' and not '{name}': load an engine with that")
+    if (rank := _rank(adapter)) > engine.rank:
+        raise WorkbenchError(f"'{name}' has rank {rank}, and the engine room for {engine.rank}: load_engine(…, rank={rank})")
+    model, tokenizer = _checked(name, engine.base, "meta")
+    laid = None
+    if adapter:
+        with weights.loading(str(name), MERGE):
+            laid = engine.adapter(adapter / weights.ADAPTER)
+    complete = partial(vllm.complete, engine, laid)
+    return Policy(str(name), tokenizer, _stop_ids(tokenizer, model.generation_config), complete, positions=engine.longest)
+
+
+def _checked(name: str | Path, base: str | Path | None, device: str) -> tuple[Any, Any]:
+    """Model and tokenizer of a policy whose weights are those that its files should have, an adapter merged into its base. On
+    "meta" their names and shapes were checked alone, and nothing is in memory."""
     adapter, folder = _places(name, base)
     if adapter:
         check_adapter(adapter)
@@ -44,7 +103,16 @@ def load_policy(name: str | Path, *, base: str | Path | None = None, device: str
     if adapter:
         model = weights.with_adapter(model, adapter)
         weights.check_finite(str(name), model)
-    return as_policy(str(name), model.eval(), tokenizer)
+    return model, tokenizer
+
+
+def _rank(adapter: Path | None) -> int:
+    """The largest rank in an adapter; 0 for none."""
+    if adapter is None:
+        return 0
+    config = weights.adapter_config(adapter)
+    ranks = [config.get("r"), *(config.get("rank_pattern") or {}).values()]
+    return max((rank for rank in ranks if isinstance(rank, int)), default=0)
 
 
 def as_policy(name: str, model: Any, tokenizer: Any) -> Policy:
@@ -55,7 +123,9 @@ def as_policy(name: str, model: Any, tokenizer: Any) -> Policy:
     model.generation_config = GenerationConfig(
         eos_token_id=list(stop_ids), pad_token_id=tokenizer.pad_token_id, bos_token_id=tokenizer.bos_token_id
     )
-    return Policy(name, tokenizer, stop_ids=stop_ids, complete=partial(hf.complete, model, tokenizer.pad_token_id), model=model)
+    complete = partial(hf.complete, model, tokenizer.pad_token_id)
+    positions = getattr(model.config, "max_position_embeddings", None)
+    return Policy(name, tokenizer, stop_ids=stop_ids, complete=complete, model=model, positions=positions)
 
 
 def load_apart(name: str | Path, *, base: str | Path | None = None, threads: int | None = None) -> Policy:
@@ -97,7 +167,10 @@ def _stop_ids(tokenizer: Any, declared: Any) -> tuple[int, ...]:
 
 
 def load_checkpoint(folder: str, *, device: str) -> tuple[Any, Any]:
-    """A full checkpoint as (model, tokenizer): fp32 on CPU, bf16 on GPU, whatever is on disk; padding on the left."""
+    """A full checkpoint as (model, tokenizer): fp32 on CPU, bf16 on GPU, whatever is on disk; padding on the left.
+
+    On the device "meta" no weight is read, but whether the files have all of them, and no other.
+    """
     import torch
     from transformers import AutoModelForCausalLM
 
@@ -105,10 +178,11 @@ def load_checkpoint(folder: str, *, device: str) -> tuple[Any, Any]:
         check_adapter(Path(folder))
     tokenizer = load_tokenizer(folder)
     dtype = torch.float32 if device == "cpu" else torch.bfloat16
+    where = {"device_map": device} if device == "meta" else {}
     with weights.loading(folder, REMEDY), _quiet_loading():
         model, info = from_disk_or_hub(
             AutoModelForCausalLM.from_pretrained, folder, dtype=dtype, use_safetensors=True,
-            output_loading_info=True, ignore_mismatched_sizes=True,
+            output_loading_info=True, ignore_mismatched_sizes=True, **where,
         )  # fmt: skip
     weights.check_loaded(folder, info)
     weights.check_finite(folder, model)

@@ -26,7 +26,7 @@ from workbench.grade import assemble
 from workbench.jsonl import write_json
 from workbench.llm_judge import LLMJudge
 from workbench.metrics.boundary import boundary_report
-from workbench.policy import adapter_base, adapter_folder
+from workbench.policy import Engine, adapter_base, adapter_folder, check_engine
 from workbench.recipes.method import known_kinds
 from workbench.runs.folder import finished, lock, open_run, policy_hash, versions
 from workbench.threads import DEFAULT_THREADS, use_threads
@@ -53,6 +53,7 @@ def probe_policy(
     questions: str | Path | None = None,
     lang: str = "en",
     judge: LLMJudge | None = None,
+    engine: Engine = "hf",
 ) -> dict[str, Any]:
     """Sample k answers to each question of a split and report what the policy knows, by the bench's own check of outcomes.
 
@@ -63,7 +64,8 @@ def probe_policy(
         policy: as `evaluate_policy` takes it; by default the bench's own.
         out: the folder; by default one of `root` that is named after all that the result depends on but the bench's checks:
             name one for a bench with others than its own.
-        limit, kinds, lang, questions, judge: as `evaluate_policy` takes them; a question without gold answers is not probed.
+        limit, kinds, lang, questions, judge, engine: as `evaluate_policy` takes them; a question without gold answers is not
+            probed.
 
     Returns:
         `metrics.boundary.boundary_report`, with `policy`, `split`, `status` ("done" or "interrupted") and `out`.
@@ -75,6 +77,7 @@ def probe_policy(
     chosen = bench_of(bench, questions=questions) if isinstance(bench, str) else bench
     chosen = chosen.judged_by(judge)
     name = policy or chosen.policy
+    check_engine(engine)
     check_policy(name, chosen.path(name))
     chosen = chosen.telling(told(chosen.path(name)))
     selected = select(_questions(chosen, split, kinds, lang), limit, seed)
@@ -82,6 +85,7 @@ def probe_policy(
     check_values(how)
     check_numbers(how, {"samples": 1}, positive=("temperature", "top_p"), shares=("top_p",))
     asked = {"split": split, "kinds": sorted(kinds or ()), "lang": lang, "limit": limit}
+    asked |= {"engine": engine} if engine != "hf" else {}  # which a probe does not say that was begun before there was another
     identity = {"probe": asdict(how), **asked, "threads": threads, "policy": name, **_weights(chosen, name)}
     folder = out or root / _name(identity)
     grade = assemble(chosen.kept_in(folder).checks, ["outcome"], {})
@@ -94,7 +98,7 @@ def probe_policy(
             return {**summary, "out": str(folder)}
         status = "interrupted"
         with suppress(KeyboardInterrupt), use_threads(threads):
-            probe_questions(chosen.load(name), selected, grade, folder, how, chosen.shown)
+            probe_questions(chosen.load(name, engine=engine), selected, grade, folder, how, chosen.shown)
             status = "done"
         result = {**boundary_report(recorded(folder, selected, k), k), "policy": name, "split": split, "status": status}
         write_json(folder / "summary.json", result)

@@ -33,6 +33,7 @@ def loading(name: str, remedy: str) -> Iterator[None]:
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Found missing adapter keys")
+            warnings.filterwarnings("ignore", ".*copying from a non-meta parameter")
             yield
     except (WorkbenchError, MemoryError, torch.OutOfMemoryError):
         raise
@@ -57,11 +58,11 @@ def check_loaded(name: str, info: Mapping[str, Any]) -> None:
 
 
 def check_finite(name: str, model: Any) -> None:
-    """Refuse weights with a NaN or an infinite number in them: what such a model says is noise."""
+    """Refuse weights with a NaN or an infinite number in them: what such a model says is noise. Those on "meta" pass."""
     import torch
 
     for key, weight in model.named_parameters():
-        if weight.is_floating_point() and not torch.isfinite(weight).all():
+        if weight.is_floating_point() and not weight.is_meta and not torch.isfinite(weight).all():
             raise WorkbenchError(f"the weights of '{name}' are damaged: '{key}' is not finite; train or download it again")
 
 

@@ -35,7 +35,7 @@ def byte_tokenizer(words: list[str] = WORDS) -> Any:
     return fast
 
 
-def make_policy(folder: Path, seed: int = 0, sharp: float = 1.0) -> Path:
+def make_policy(folder: Path, seed: int = 0, sharp: float = 1.0, heads: int = 4) -> Path:
     """Save a 2-layer random policy with its tokenizer (fp16 on disk, as shipped checkpoints are).
 
     `sharp` multiplies the embeddings: as they are, no last hidden state could tell one token from the others for sure.
@@ -49,7 +49,7 @@ def make_policy(folder: Path, seed: int = 0, sharp: float = 1.0) -> Path:
         model = LlamaForCausalLM(
             LlamaConfig(
                 vocab_size=len(tokenizer), hidden_size=64, intermediate_size=128, num_hidden_layers=2,
-                num_attention_heads=4, num_key_value_heads=4, max_position_embeddings=256, tie_word_embeddings=True,
+                num_attention_heads=heads, num_key_value_heads=heads, max_position_embeddings=256, tie_word_embeddings=True,
                 bos_token_id=None, eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id,
             )
         )  # fmt: skip

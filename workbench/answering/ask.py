@@ -15,6 +15,7 @@ from workbench.generate import Policy, generate
 from workbench.grade import SAID, assemble
 from workbench.knowledge.index import ROOT, Mode
 from workbench.llm_judge import LLMJudge
+from workbench.policy import Engine, check_engine
 from workbench.threads import use_threads
 from workbench.types import Question, WorkbenchError
 
@@ -30,6 +31,7 @@ def answer(
     k: int | None = None,
     mode: Mode | None = None,
     threads: int | None = None,
+    engine: Engine = "hf",
     root: Path | str = ROOT,
 ) -> Answer:
     """Answer a question from passages, and judge every sentence of the answer by them.
@@ -40,6 +42,7 @@ def answer(
         judge: a language model that judges in the place of the exact judge of the closed world, or of the local verifier.
         k: passages at most; by default as many as the policy has learnt to read, five for one that is not the tiny one.
         mode: how an index is searched; by default hybrid where it has vectors, else by words.
+        engine: what generates, transformers (hf) or vllm.
 
     Raises:
         WorkbenchError: no question, or no such policy or index; an index that cannot be searched so; a judge that gives no
@@ -48,6 +51,7 @@ def answer(
     asked, tiny = question_text(question), bench("tiny")
     name = policy or tiny.policy
     path = tiny.path(name)
+    check_engine(engine)
     check_policy(name, path)
     if k is not None and k < 1:
         raise WorkbenchError(f"k is {k}: it must be at least 1")
@@ -58,7 +62,7 @@ def answer(
         sources = replace(sources, checks=judge.checks, exact=False)
         judge.try_out()
     with use_threads(threads):
-        return answer_from(sources, asked, lambda: tiny.load(name), path, k)
+        return answer_from(sources, asked, lambda: tiny.load(name, engine=engine), path, k)
 
 
 def answer_from(sources: Sources, asked: str, load: Callable[[], Policy], path: str, k: int | None = None) -> Answer:

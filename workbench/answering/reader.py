@@ -65,7 +65,7 @@ def reader_of(path: str, policy: Policy) -> Reader:
     plan by, any other one what FoRAG's cold start is drawn with.
     """
     small = set(MARKERS) <= policy.tokenizer.get_vocab().keys()
-    context = getattr(getattr(policy.model, "config", None), "max_position_embeddings", None) or CONTEXT
+    context = policy.positions or CONTEXT
     new_tokens = min(SMALL_NEW_TOKENS if small else NEW_TOKENS, context // 2)
     limit = context - new_tokens
     system = told_to_plan(trained_with(path), OUTLINE if small else PLAN)

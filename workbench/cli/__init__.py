@@ -12,6 +12,7 @@ from workbench.cli import (  # noqa: F401 - each adds its commands
     export,
     index,
     inspect,
+    judge,
     klcf,
     methods,
     metrics,

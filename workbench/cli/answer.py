@@ -10,6 +10,7 @@ import typer
 from workbench.answering import answer as ask
 from workbench.cli.frame import (
     ABSENT,
+    Engine,
     Json,
     JudgeCache,
     JudgeModel,
@@ -54,12 +55,13 @@ def answer(
     judge_model: JudgeModel = None,
     judge_cache: JudgeCache = None,
     threads: Threads = DEFAULT_THREADS,
+    engine: Engine = "hf",
     as_json: Json = False,
 ) -> int:
     """Answer a question from passages that are searched for it, and say what every sentence rests on and how well."""
     with stdout_kept_clean():
         asked = llm_judge(judge, judge_model, None, judge_cache)
-        result = ask(question, policy, store, judge=asked, k=k, mode=mode, threads=threads).to_row()
+        result = ask(question, policy, store, judge=asked, k=k, mode=mode, threads=threads, engine=engine).to_row()
     show(result, as_json, _print)
     for sentence in result["sentences"]:
         if sentence["error"]:

@@ -11,7 +11,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from typer.exceptions import TyperException
@@ -27,6 +27,13 @@ app = typer.Typer(no_args_is_help=True, add_completion=False)
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
 Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of everything random.")]
 WorldSeed = Annotated[int, typer.Option(help="Seed of the world.")]
+Engine = Annotated[
+    Literal["hf", "vllm"],
+    typer.Option(
+        help="What generates: transformers (hf), or vLLM, which has to be installed and is for a GPU. Greedy answers are the "
+        "same but for rounding, sampled ones are others."
+    ),
+]
 Threads = Annotated[int, typer.Option(min=1, help="CPU threads.")]
 Bench = Annotated[str, typer.Option(help="The bench: tiny runs on a laptop; small and paper need --questions.")]
 Questions = Annotated[

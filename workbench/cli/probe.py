@@ -10,6 +10,7 @@ import typer
 
 from workbench.cli.frame import (
     Bench,
+    Engine,
     Json,
     Judge,
     JudgeCache,
@@ -63,6 +64,7 @@ def probe(
     judge_model: JudgeModel = None,
     store: StoreName = None,
     judge_cache: JudgeCache = None,
+    engine: Engine = "hf",
     as_json: Json = False,
 ) -> int:
     """Find the boundary of a policy's knowledge: which questions it never answers right, and how sure it is of its answers."""
@@ -70,7 +72,7 @@ def probe(
         result = probe_policy(
             policy, split, bench, k=k, out=out, temperature=temperature, top_p=top_p, seed=seed, limit=limit,
             kinds=kinds or None, threads=threads, questions=questions, lang=lang,
-            judge=llm_judge(judge, judge_model, store, judge_cache),
+            judge=llm_judge(judge, judge_model, store, judge_cache), engine=engine,
         )  # fmt: skip
     show(result, as_json, _print)
     if result["failed"]:

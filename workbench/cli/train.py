@@ -10,6 +10,7 @@ import typer
 
 from workbench.cli.frame import (
     Bench,
+    Engine,
     Json,
     Judge,
     JudgeCache,
@@ -97,13 +98,14 @@ def evaluate(
     judge_model: JudgeModel = None,
     store: StoreName = None,
     judge_cache: JudgeCache = None,
+    engine: Engine = "hf",
     as_json: Json = False,
 ) -> int:
     """Measure how often a policy is right, abstains and hallucinates, with 95% intervals."""
     with stdout_kept_clean():
         asked = llm_judge(judge, judge_model, store, judge_cache)
         report = evaluate_policy(
-            policy, split, bench, samples, seed, limit, kinds or None, threads, questions, lang, judge=asked
+            policy, split, bench, samples, seed, limit, kinds or None, threads, questions, lang, judge=asked, engine=engine
         )
     show(report, as_json, _print_report)
     return exit_code(report)

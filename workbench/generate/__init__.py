@@ -1,7 +1,7 @@
 """Questions -> responses, by one signature whatever runs the model: an engine completes prompts, the rest is the same for all.
 
-`hf` is the engine of transformers. An engine is a function of token ids and `Sampling`, bound into a `Policy` where that is
-loaded (`workbench.policy`).
+`hf` is the engine of transformers, `vllm` that of vLLM. An engine is a function of token ids and `Sampling`, bound into a
+`Policy` where that is loaded (`workbench.policy`).
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ class Sampling:
 class Policy:
     """A loaded policy: its tokenizer, the ids that end a response, and the engine that completes prompts.
 
-    `model` is the model in memory, for what looks inside it; None where an engine of its own holds it.
+    `model` is the model in memory, for what looks inside it; None where an engine of its own holds it. `positions` is how many
+    tokens prompt and response may have together; None where the model does not say.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Policy:
     stop_ids: tuple[int, ...]
     complete: Callable[[list[list[int]], Sequence[int], Sampling], list[Completion]]  # prompts, stop ids, sampling
     model: Any = None
+    positions: int | None = None
 
 
 def prompt_ids(tokenizer: Any, questions: Sequence[Question]) -> list[list[int]]:

@@ -55,7 +55,7 @@ def local_model(
 def _fit(policy: Policy, prompts: Sequence[Prompt], max_new_tokens: int) -> tuple[list[int], dict[int, Reply]]:
     """Which prompts leave room for a reply, shortest first so that batches pad little; and a failure for each other."""
     lengths = [len(ids) for ids in prompt_ids(policy.tokenizer, [_question(prompt) for prompt in prompts])]
-    limit = getattr(policy.model.config, "max_position_embeddings", None)
+    limit = policy.positions
     room = float("inf") if limit is None else limit - max_new_tokens
     message = f"prompts of {{}} tokens and replies of {max_new_tokens} do not fit the model's {limit} positions"
     long = {

@@ -99,6 +99,8 @@ def check_parts(used: dict[str, Any]) -> None:
             value = getattr(part, field.name)
             if isinstance(value, int) and value > MOST:
                 raise WorkbenchError(f"{path}.{field.name} is above {MOST:,}: nothing is planned of that size, set less")
+        if isinstance(part, GRPO) and part.vllm != "none":
+            raise WorkbenchError(f"{path}.vllm is {part.vllm}: what vLLM takes is not planned; leave it at none for a plan")
         if check := CHECKS.get(type(part)):
             check(part)
 

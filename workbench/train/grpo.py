@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from workbench.config import check_numbers, check_values, setting
 from workbench.runs.checkpoints import rewind
 from workbench.runs.rollouts import check_rollouts
+from workbench.train import colocate
 from workbench.train.grpo_trainer import trainer_class
 from workbench.train.models import AGAIN, Trainee, load_trainee, save_policy
 from workbench.train.record import Record
@@ -64,6 +65,11 @@ class GRPO:
     micro_batch: int | None = setting(None, "responses per backward pass; none: all that were sampled at once")
     gradient_checkpointing: bool = setting(True, AGAIN)
     generation_batch: int | None = setting(None, "responses sampled at once; none: the whole step at once")
+    vllm: Literal["none", "colocate"] = setting(
+        "none", "what samples: none: the trained model itself; colocate: vLLM beside it, in one process and on one GPU"
+    )
+    vllm_memory: float = setting(0.3, "share of the GPU's memory that vLLM beside the training takes")
+    vllm_sleep: bool = setting(False, "whether vLLM gives that memory back while the policy learns")
     save_every: int = setting(10, "steps between checkpoints")
     max_failed: float = setting(0.2, "share of ungraded responses in a step above which the run stops")
     report_to: Literal["none", "trackio", "wandb", "tensorboard"] = setting("none", "where TRL logs to as well")
@@ -90,6 +96,7 @@ def check(config: GRPO) -> None:
             f"{FARTHEST - 1:g}, as a ratio goes no farther than {FARTHEST:g}"
         )
     check_report_to(config.report_to)
+    colocate.check_colocate(config)
     responses, generated, micro = batches(config)
     if micro < 1 or generated < 1 or responses % generated or generated % micro or generated % config.group_size:
         raise WorkbenchError(
@@ -158,6 +165,7 @@ def train_grpo(
     from accelerate.utils import broadcast_object_list, gather_object
 
     state = process()
+    colocate.check_alone(config, state.num_processes)
     place: list[Any] = [*rewind(out, batches(config)[0], config.iterations)] if state.is_main_process else [None, 0]
     checkpoint, done = place if state.num_processes == 1 else broadcast_object_list(place)
     if done and state.is_main_process:
@@ -174,6 +182,7 @@ def train_grpo(
         adapter = make_adapter(config, record, questions, trainee)
         trainer = make_trainer(config, trainee, adapter, out=out, seed=seed)
         trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+        colocate.end(config)
     if record.stopped:
         return "interrupted"
     if state.is_main_process:
@@ -189,17 +198,17 @@ def may_be_unsloths(config: GRPO, unsloth: bool | None) -> bool | None:
     Raises:
         WorkbenchError: Unsloth is insisted on for such an objective, or has changed this process's trainers already.
     """
-    if config.importance_sampling != "trajectory" and not config.entropy:
+    if config.importance_sampling != "trajectory" and not config.entropy and config.vllm == "none":
         return unsloth
     if unsloth:
         raise WorkbenchError(
-            "Unsloth's trainer knows no ratio of trajectories and no entropy bonus: leave unsloth out, "
-            "or use importance_sampling=token and entropy=0"
+            "Unsloth's trainer knows no ratio of trajectories, no entropy bonus and no vLLM of ours: leave unsloth out, "
+            "or use importance_sampling=token, entropy=0 and vllm=none"
         )
     if "unsloth" in sys.modules:
         raise WorkbenchError(
-            "Unsloth was imported in this process, and its trainer knows no ratio of trajectories and no entropy bonus: train "
-            "in a process of its own, or use importance_sampling=token and entropy=0"
+            "Unsloth was imported in this process, and its trainer knows no ratio of trajectories, no entropy bonus and no "
+            "vLLM of ours: train in a process of its own, or use importance_sampling=token, entropy=0 and vllm=none"
         )
     return False
 
@@ -248,6 +257,7 @@ def make_trainer(config: GRPO, trainee: Trainee, adapter: TRLAdapter, out: Path,
         use_bias_correction_kl=False,  # TRL multiplies the KL by the ratio by itself: no paper here does
         entropy_coef=config.entropy,
         mask_truncated_completions=config.mask_truncated,
+        **colocate.arguments(config),
         shuffle_dataset=False,  # the rows are laid out in order, so that resuming is skipping rows
     )
     arguments = GRPOConfig(**asked_for)

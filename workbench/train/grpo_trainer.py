@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from workbench.train import colocate
 from workbench.train.credit import left_aligned, right_aligned, whole_responses
 from workbench.train.sampling import sample
 from workbench.train.trl_adapter import TRLAdapter
@@ -31,11 +32,12 @@ def trainer_class(adapter: TRLAdapter, *, plain: bool, trajectory: bool) -> Any:
         learnt: dict[str, Any] | None = None  # the batch whose loss is being computed, where its ratio is a trajectory's
 
         def _generate_single_turn(self, prompt_ids: list[list[int]], *args: Any, **kwargs: Any) -> Any:
-            """Completions and no log-probabilities; with Unsloth's model, whose forward pass is another, as TRL does it."""
+            """Completions, vLLM's with the log-probabilities that they were drawn by; with Unsloth's model, whose forward pass
+            is another, as TRL does it."""
             with adapter.record.timed("generation"):
                 if not plain:
                     return super()._generate_single_turn(prompt_ids, *args, **kwargs)
-                return sample(self, prompt_ids), None
+                return colocate.sample(self, prompt_ids) if self.use_vllm else (sample(self, prompt_ids), None)
 
         def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
             return adapter.credited(super()._generate_and_score_completions(inputs), self.accelerator)

@@ -1,0 +1,86 @@
+"""A GRPO training with vLLM beside it, as a process: python -m tests.engines.colocated POLICY OUT [STEPS]
+
+What is sampled is scored by transformers, from the same weights, before the step is learnt from: the differences of the tokens'
+log-probabilities stand in OUT/differences.json. TRL looks for vLLM by the name of its package, and the one for CPUs has
+another: whoever starts this lists one of that name (`named`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import tests.helpers.grpo_run as run
+from workbench.generate.hf import token_logprobs
+from workbench.train import colocate
+from workbench.train.grpo import train_grpo
+
+CONFIG = replace(
+    run.CONFIG,
+    steps=3,
+    vllm="colocate",
+    vllm_memory=0.1,
+    temperature=0.9,
+    save_every=1,
+    generation_batch=None,
+    micro_batch=None,
+)
+
+
+def named(folder: Path) -> Path:
+    """A folder for sys.path in which a package called vllm is listed as installed, and nothing is."""
+    listed = folder / "vllm-0.32.0+cpu.dist-info"
+    listed.mkdir(parents=True)
+    (listed / "METADATA").write_text("Metadata-Version: 2.1\nName: vllm\nVersion: 0.32.0+cpu\n")
+    return folder
+
+
+def environment(stub: Path) -> dict[str, str]:
+    fast = {"TORCHDYNAMO_DISABLE": "1", "VLLM_CPU_CI_ENV": "1", "VLLM_CPU_KVCACHE_SPACE": "1"}
+    return os.environ | fast | {"PYTHONPATH": os.pathsep.join([str(stub), *filter(None, sys.path)])}
+
+
+def main(policy: str, out: Path, steps: int) -> None:
+    found: dict[str, list[float]] = {"differences": [], "of_the_start": []}
+    sample = colocate.sample
+
+    def compared(trainer: Any, prompt_ids: Any) -> Any:
+        ids, scores = sample(trainer, prompt_ids)
+        pairs = list(zip(map(list, prompt_ids), ids, strict=True))
+        found["differences"] += differences(scores, scored(trainer, pairs))
+        with trainer.model.disable_adapter():
+            found["of_the_start"] += differences(scores, scored(trainer, pairs))
+        return ids, scores
+
+    colocate.sample = compared
+    out.mkdir(parents=True, exist_ok=True)
+    status = train_grpo(replace(CONFIG, steps=steps), run.QUESTIONS, run.grade, policy, out, method="m", seed=1)
+    (out / "differences.json").write_text(json.dumps({"status": status, **found}))
+
+
+def differences(scores: Any, others: Any) -> list[float]:
+    return [abs(a - b) for one, other in zip(scores, others, strict=True) for a, b in zip(one, other, strict=True)]
+
+
+def scored(trainer: Any, pairs: list[tuple[list[int], list[int]]]) -> list[tuple[float, ...]]:
+    """The log-probability of every sampled token by the trained model, at the temperature that it was sampled at."""
+    import torch
+
+    def divide(module: Any, args: Any, output: Any) -> Any:
+        output.logits = output.logits / trainer.temperature
+        return output
+
+    hook = trainer.model.register_forward_hook(divide)
+    try:
+        with torch.no_grad():
+            return token_logprobs(trainer.model, trainer.processing_class.pad_token_id, pairs)
+    finally:
+        hook.remove()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]) if len(sys.argv) > 3 else CONFIG.steps)
