@@ -14,15 +14,16 @@ from workbench import judge as judges
 from workbench.checks import Checks, judge_checks, local_checks, world_checks
 from workbench.credit.tokens import Offsets, encode, words
 from workbench.disk import check_space
+from workbench.grade import SECTIONS
 from workbench.hub import from_disk_or_hub
 from workbench.judge import BatchJudge
 from workbench.judge.address import shown
 from workbench.judge.key import key_of
 from workbench.knowledge import Search
-from workbench.recipes import METHODS, checks_needed, method_configs
+from workbench.recipes import METHODS, checks_needed, method_configs, reward_fns, sections_read
 from workbench.recipes.method import reward_settings
 from workbench.score.rows import Tokenize
-from workbench.score.run import CHUNK
+from workbench.score.run import CHUNK, Plan
 from workbench.score.shared import Shared
 from workbench.score.survey import Survey
 from workbench.store import PASSAGES, QUESTIONS, check_folder
@@ -201,6 +202,13 @@ def checks_of(options: Options, search: Search | None = None, judge: Judge | Non
         return local_checks(search)
     assert judge is not None
     return judge_checks(judge, search, in_doubt=options.in_doubt)
+
+
+def plan(options: Options, configs: Mapping[str, Any], checks: Checks) -> tuple[dict[str, Any], Plan]:
+    """The configs of the methods that the judge can serve, and how rows are scored by it. Raises as `able` does."""
+    served, needed, left_out = able(configs, checks, options.method == "all")
+    sections = sections_read(served) if served else SECTIONS
+    return served, Plan(reward_fns(served), needed=needed, sections=sections, checks=checks, left_out=left_out)
 
 
 def endpoint(options: Options, share: int = 1) -> BatchJudge:
