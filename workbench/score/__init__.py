@@ -15,6 +15,7 @@ from workbench.runs.folder import lock
 from workbench.score import setup
 from workbench.score.estimate import Counter, estimate
 from workbench.score.evidence import evidence
+from workbench.score.ray import there
 from workbench.score.record import check_free
 from workbench.score.run import Plan, run
 from workbench.score.setup import Options, cache_path, check, check_output_space
@@ -43,6 +44,7 @@ def score_file(options: Options, progress: Progress | None = None) -> dict[str, 
         watch = progress(len(survey.ids), plan.totals) if progress else lambda tally, done: None
         summary = run(
             reader, survey, plan, options.out, settings,
+            engine=there(options, plan) if options.engine == "ray" else None,
             max_failed=options.max_failed, overwrite=options.overwrite, watch=watch,
         )  # fmt: skip
     cache = cache_path(options)
@@ -89,7 +91,13 @@ def _prepare(
         if search and counter is None:
             check_free(options.out, setup.identity(options, configs, needs_judge), options.overwrite)
             search.prepare()
-        plan = replace(plan, retrieved=search.take if search else list, workers=threads, totals=judge.totals if judge else None)
+        plan = replace(
+            plan,
+            retrieved=search.take if search else list,
+            workers=threads,
+            totals=judge.totals if judge else None,
+            asked={name: one for name, one in (("judge", shared), ("search", search)) if one},
+        )
     return reader, survey, plan, setup.identity(options, configs, needs_judge)
 
 

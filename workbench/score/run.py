@@ -20,7 +20,7 @@ from workbench.score.rows import Item
 from workbench.score.survey import Reader, Survey
 from workbench.score.tally import Tally
 from workbench.store import Store
-from workbench.types import Feedback, Grade, Passage, RewardFn, WorkbenchError
+from workbench.types import Failure, Feedback, Grade, Passage, RewardFn, WorkbenchError
 
 CHUNK = 128  # responses that are judged, and written, together
 ENOUGH = 20  # rows after which the share of failures can stop a scoring
@@ -36,7 +36,9 @@ class Plan:
     `sections` are not checked.
 
     `checks` may be None where every row brings its verdicts. `retrieved` gives the passages that were found since it was last
-    asked; `totals` count the judge's calls as they are made; `left_out` are methods that the judge has no checks for.
+    asked; `totals` count the judge's calls as they are made; `left_out` are methods that the judge has no checks for. `asked`
+    are the judge and the search that the checks ask, where there are such, by these names: what an engine that scores elsewhere
+    has to have answered here.
     """
 
     rewards: Mapping[str, RewardFn]
@@ -48,6 +50,7 @@ class Plan:
     chunk: int = CHUNK
     totals: Totals | None = None
     left_out: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    asked: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
 
     def grade(self) -> Grade:
         """The judge's part, for rows that are not replayed. Without rewards, a row without gold answers needs no outcome."""
@@ -124,6 +127,11 @@ def scoring(plan: Plan) -> Callable[[list[Item]], Scored]:
         ]
 
     return score
+
+
+def given_up(item: Item, failure: Failure, rewards: Mapping[str, RewardFn]) -> tuple[Feedback, bool]:
+    """A row that could not be scored at all: a failed one, which the next run tries again."""
+    return rescore(replace(item.feedback, error=failure), rewards), True
 
 
 def _keeping(logged: Feedback, graded: Feedback) -> Feedback:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
+import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -31,6 +33,7 @@ from workbench.types import Judge, WorkbenchError
 from workbench.world import load_world
 
 _HALVES = re.compile("[\ud800-\udfff]")  # of surrogate pairs: a cut text may hold one, and no tokenizer takes it
+RAY = "needs the package ray: `pip install -e '.[ray]'` in a clone, or `pip install ray==2.60.0`"
 WITHOUT_METHOD = ("fact", "outcome", "checklist")  # what is checked where no reward is asked for
 
 
@@ -56,6 +59,14 @@ class Options:
     overwrite: bool = False
     in_doubt: bool = False  # rules decide outcomes, and the endpoint those that they doubt
     api_key_env: str | None = None  # the environment variable that holds the endpoint's key
+    engine: str = "local"  # or "ray"
+    actors: int | None = None  # of Ray; None: as many as this machine has CPUs
+    address: str | None = None  # of a Ray cluster; None: one is started here
+
+    @property
+    def at_a_time(self) -> int:
+        """How many of Ray's actors score at a time."""
+        return self.actors or os.cpu_count() or 1
 
     @property
     def exact(self) -> bool:
@@ -94,7 +105,24 @@ def check(options: Options) -> None:
         raise WorkbenchError("--passages and --store both say where evidence comes from: choose one")
     if options.passages and not options.passages.is_file():
         raise WorkbenchError(f"no file '{options.passages}': name a JSONL or Parquet file of passages with --passages FILE")
+    _check_engine(options)
     check_folder(options.out.parent)
+
+
+def _check_engine(options: Options) -> None:
+    """Raise a WorkbenchError for an engine that is not there, or for settings of one that is not asked for."""
+    if options.engine not in ("local", "ray"):
+        raise WorkbenchError(f"no engine '{options.engine}': write local or ray")
+    if options.engine != "ray" and (options.actors is not None or options.address is not None):
+        raise WorkbenchError("--actors and --address are those of Ray: ask for it with --engine ray, or leave them out")
+    if options.actors is not None and options.actors < 1:
+        raise WorkbenchError(f"--actors has to be at least 1, not {options.actors}")
+    if "://" in (options.address or ""):
+        raise WorkbenchError(
+            f"--address {options.address}: write HOST:PORT, on a machine that has joined the cluster with `ray start --address`"
+        )
+    if options.engine == "ray" and importlib.util.find_spec("ray") is None:
+        raise WorkbenchError(f"--engine ray {RAY}; or leave it out")
 
 
 def _check_places(options: Options) -> None:
@@ -190,7 +218,10 @@ def _no_tokenizer(name: str, folder: Path) -> str | None:
 
 
 def workers(options: Options, survey: Survey) -> int:
-    """Two chunks at a time where there are more than one and a judge is waited for."""
+    """How many ask a judge at the same time: of Ray's actors all that may; else two chunks where there are more than one and a
+    judge is waited for."""
+    if options.engine == "ray":
+        return min(options.at_a_time, options.concurrency) if options.remote else options.at_a_time
     return 2 if options.remote and survey.judged > CHUNK and options.concurrency > 1 else 1
 
 
