@@ -75,7 +75,7 @@ def test_constraints_are_names_and_versions_and_nothing_else() -> None:
 
 
 def test_constraints_have_the_versions_that_the_project_pins() -> None:
-    wanted = pins([text for extra, group in project().items() if extra not in ("gguf", "gpu") for text in group])
+    wanted = pins([text for extra, group in project().items() if extra not in ("gguf", "gpu", "ray") for text in group])
     assert {name: constrained().get(name) for name in wanted} == wanted
     assert {name: constrained()[name] for name in conda().keys() & constrained().keys()}.items() <= conda().items()
     assert pins(TABLES["build-system"]["requires"]) == {"setuptools": constrained()["setuptools"]}

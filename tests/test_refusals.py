@@ -33,6 +33,8 @@ REFUSED = {
     "score: passages of something else": "score --in rows.jsonl --out pages/f.jsonl --judge world",
     "score: other settings": "score --in rows.jsonl --out scored/f.jsonl --judge world --method rlfh --set rlfh.alpha=2",
     "score: an index for other settings": "score --in bare.jsonl --out scored/f.jsonl --method rlfh --passages many.jsonl",
+    "score: actors of no engine": "score --in rows.jsonl --out new/a/f.jsonl --judge world --actors 2",
+    "score: no Ray, or no cluster": "score --in rows.jsonl --out new/f.jsonl --judge world --engine ray --address 127.0.0.1:9",
     "train: no such bench": "train truthrl --out new/run --bench huge",
     "train: no questions": "train truthrl --out new/run --bench paper",
     "train: no such field": "train truthrl --out new/run --set truthrl.none=1",

@@ -114,6 +114,15 @@ def score(
         typer.Option(metavar="FILE", help="Keeps the judge's replies; by default NAME.judge.sqlite beside --out NAME.jsonl."),
     ] = None,
     price: Price = None,
+    engine: Annotated[
+        Literal["local", "ray"], typer.Option(help="Where rows are scored: in this process, or in Ray's actors (extra ray).")
+    ] = "local",
+    actors: Annotated[
+        int | None, typer.Option(min=1, help="Ray's actors; by default one for each CPU of this machine.")
+    ] = None,
+    address: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="A Ray cluster; by default one is started, on 127.0.0.1 alone.")
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print calls, tokens and cost; ask and write nothing.")] = False,
     api_key_env: KeyName = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Begin anew where the output has other settings.")] = False,
@@ -124,6 +133,7 @@ def score(
         source, out, method=method, judge=judge, model=model, passages=passages, store=store, tokenizer=tokenizer,
         columns=_columns(columns), overrides=overrides or [], max_failed=max_failed, concurrency=concurrency,
         timeout=timeout, cache=cache, price=_price(price), overwrite=overwrite, in_doubt=in_doubt, api_key_env=api_key_env,
+        engine=engine, actors=actors, address=address,
     )  # fmt: skip
     try:
         with ended_by_signal(), stdout_kept_clean(), bar() as progress:

@@ -8,14 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from workbench.grade import SECTIONS
 from workbench.jsonl import taken_back
 from workbench.judge import Totals
-from workbench.recipes import reward_fns, sections_read
+from workbench.recipes import reward_fns
 from workbench.runs.folder import lock
 from workbench.score import setup
 from workbench.score.estimate import Counter, estimate
 from workbench.score.evidence import evidence
+from workbench.score.ray import there
 from workbench.score.record import check_free
 from workbench.score.run import Plan, run
 from workbench.score.setup import Options, cache_path, check, check_output_space
@@ -44,6 +44,7 @@ def score_file(options: Options, progress: Progress | None = None) -> dict[str, 
         watch = progress(len(survey.ids), plan.totals) if progress else lambda tally, done: None
         summary = run(
             reader, survey, plan, options.out, settings,
+            engine=there(options, plan) if options.engine == "ray" else None,
             max_failed=options.max_failed, overwrite=options.overwrite, watch=watch,
         )  # fmt: skip
     cache = cache_path(options)
@@ -71,14 +72,13 @@ def _prepare(
     What has to be closed, whatever comes of it, is left to `closing`.
     """
     configs = setup.methods(options)
-    rewards = reward_fns(configs)
-    checks = setup.checks_of(options) if options.exact else None
+    plan, checks = Plan(reward_fns(configs)), setup.checks_of(options) if options.exact else None
     reader = Reader(options.source, options.columns, setup.tokenizer(options.tokenizer), checks.recognise if checks else None)
     reader.known = stored_questions(options.out.parent)
     survey = reader.survey()
     if not survey.ids:
         raise WorkbenchError(_nothing_to_score(options.source, survey))
-    plan, needs_judge = Plan(rewards), survey.judged > 0
+    needs_judge = survey.judged > 0
     if needs_judge and (checks or options.remote or counter is None):
         search = None if options.exact else evidence(options)
         threads, new = setup.workers(options, survey), not setup.cache_path(options).exists()
@@ -86,22 +86,17 @@ def _prepare(
         shared = Shared(judge) if judge else None
         if judge and shared:
             closing.callback(setup.close, judge, shared, options, new)
-        checks = checks or setup.checks_of(options, search, shared or counter)
-        configs, needed, left_out = setup.able(configs, checks, options.method == "all")
-        setup.check_evidence(survey, needed, options)
-        rewards = {name: rewards[name] for name in configs}
+        configs, plan = setup.plan(options, configs, checks or setup.checks_of(options, search, shared or counter))
+        setup.check_evidence(survey, plan.needed, options)
         if search and counter is None:
             check_free(options.out, setup.identity(options, configs, needs_judge), options.overwrite)
             search.prepare()
-        plan = Plan(
-            rewards,
-            needed=needed,
-            sections=sections_read(configs) if configs else SECTIONS,
-            checks=checks,
+        plan = replace(
+            plan,
             retrieved=search.take if search else list,
             workers=threads,
             totals=judge.totals if judge else None,
-            left_out=left_out,
+            asked={name: one for name, one in (("judge", shared), ("search", search)) if one},
         )
     return reader, survey, plan, setup.identity(options, configs, needs_judge)
 

@@ -20,10 +20,14 @@ from workbench.score.rows import Item
 from workbench.score.survey import Reader, Survey
 from workbench.score.tally import Tally
 from workbench.store import Store
-from workbench.types import Feedback, Grade, Passage, RewardFn, WorkbenchError
+from workbench.types import Failure, Feedback, Grade, Passage, RewardFn, WorkbenchError
 
 CHUNK = 128  # responses that are judged, and written, together
 ENOUGH = 20  # rows after which the share of failures can stop a scoring
+
+
+Scored = list[tuple[Feedback, bool]]  # of a chunk of rows, in order, and whether each was asked for now, or only paid anew
+Engine = Callable[[Iterable[list[Item]]], Iterator[Scored]]  # chunks of rows -> these scored, in the same order
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,9 @@ class Plan:
     `sections` are not checked.
 
     `checks` may be None where every row brings its verdicts. `retrieved` gives the passages that were found since it was last
-    asked; `totals` count the judge's calls as they are made; `left_out` are methods that the judge has no checks for.
+    asked; `totals` count the judge's calls as they are made; `left_out` are methods that the judge has no checks for. `asked`
+    are the judge and the search that the checks ask, where there are such, by these names: what an engine that scores elsewhere
+    has to have answered here.
     """
 
     rewards: Mapping[str, RewardFn]
@@ -44,6 +50,7 @@ class Plan:
     chunk: int = CHUNK
     totals: Totals | None = None
     left_out: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    asked: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
 
     def grade(self) -> Grade:
         """The judge's part, for rows that are not replayed. Without rewards, a row without gold answers needs no outcome."""
@@ -58,15 +65,16 @@ def run(
     out: Path,
     settings: Mapping[str, Any],
     *,
+    engine: Engine | None = None,
     max_failed: float = 0.2,
     overwrite: bool = False,
     watch: Callable[[Tally, int], None] = lambda tally, done: None,
 ) -> dict[str, Any]:
     """Score the rows of a surveyed file into `out`; returns the summary.
 
-    What `out` already has is kept, if it was begun with the same `settings`; rows that failed are tried again. `status` is
-    "done", "interrupted", or "too_many_failures": more than `max_failed` of the rows so far failed, or lack what the rewards
-    asked for look at.
+    What `out` already has is kept, if it was begun with the same `settings`; rows that failed are tried again. `engine` scores
+    elsewhere what threads of this process do by default; rows are read and written here. `status` is "done", "interrupted",
+    or "too_many_failures": more than `max_failed` of the rows so far failed, or lack what the rewards asked for look at.
     """
     began = time.perf_counter()
     claim(out, settings, overwrite)
@@ -75,7 +83,7 @@ def run(
     watch(tally, earlier)
     with Store(out) as store, suppress(KeyboardInterrupt):
         status = "interrupted"
-        for rows in ahead(_score(plan), _chunks(reader.items(remaining), plan.chunk), plan.workers):
+        for rows in (engine or here(plan))(_chunks(reader.items(remaining), plan.chunk)):
             stored = store.append([row for row, _ in rows], plan.retrieved())
             for row, (_, judged) in zip(stored, rows, strict=True):
                 tally.add(row, judged)
@@ -99,11 +107,16 @@ def run(
     }
 
 
-def _score(plan: Plan) -> Callable[[list[Item]], list[tuple[Feedback, bool]]]:
-    """Feedback for a chunk of rows, in order, and whether it was asked for now; the others are only paid anew."""
+def here(plan: Plan) -> Engine:
+    """Chunks are scored in threads of this process."""
+    return lambda chunks: ahead(scoring(plan), chunks, plan.workers)
+
+
+def scoring(plan: Plan) -> Callable[[list[Item]], Scored]:
+    """What scores a chunk of rows."""
     judged = plan.grade() if plan.checks else None
 
-    def score(items: list[Item]) -> list[tuple[Feedback, bool]]:
+    def score(items: list[Item]) -> Scored:
         fresh = [item for item in items if not item.replay]
         if fresh and judged is None:
             raise WorkbenchError("a row without verdicts needs a judge")
@@ -114,6 +127,11 @@ def _score(plan: Plan) -> Callable[[list[Item]], list[tuple[Feedback, bool]]]:
         ]
 
     return score
+
+
+def given_up(item: Item, failure: Failure, rewards: Mapping[str, RewardFn]) -> tuple[Feedback, bool]:
+    """A row that could not be scored at all: a failed one, which the next run tries again."""
+    return rescore(replace(item.feedback, error=failure), rewards), True
 
 
 def _keeping(logged: Feedback, graded: Feedback) -> Feedback:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
+import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -14,15 +16,16 @@ from workbench import judge as judges
 from workbench.checks import Checks, judge_checks, local_checks, world_checks
 from workbench.credit.tokens import Offsets, encode, words
 from workbench.disk import check_space
+from workbench.grade import SECTIONS
 from workbench.hub import from_disk_or_hub
 from workbench.judge import BatchJudge
 from workbench.judge.address import shown
 from workbench.judge.key import key_of
 from workbench.knowledge import Search
-from workbench.recipes import METHODS, checks_needed, method_configs
+from workbench.recipes import METHODS, checks_needed, method_configs, reward_fns, sections_read
 from workbench.recipes.method import reward_settings
 from workbench.score.rows import Tokenize
-from workbench.score.run import CHUNK
+from workbench.score.run import CHUNK, Plan
 from workbench.score.shared import Shared
 from workbench.score.survey import Survey
 from workbench.store import PASSAGES, QUESTIONS, check_folder
@@ -30,6 +33,7 @@ from workbench.types import Judge, WorkbenchError
 from workbench.world import load_world
 
 _HALVES = re.compile("[\ud800-\udfff]")  # of surrogate pairs: a cut text may hold one, and no tokenizer takes it
+RAY = "needs the package ray: `pip install -e '.[ray]'` in a clone, or `pip install ray==2.60.0`"
 WITHOUT_METHOD = ("fact", "outcome", "checklist")  # what is checked where no reward is asked for
 
 
@@ -55,6 +59,14 @@ class Options:
     overwrite: bool = False
     in_doubt: bool = False  # rules decide outcomes, and the endpoint those that they doubt
     api_key_env: str | None = None  # the environment variable that holds the endpoint's key
+    engine: str = "local"  # or "ray"
+    actors: int | None = None  # of Ray; None: as many as this machine has CPUs
+    address: str | None = None  # of a Ray cluster; None: one is started here
+
+    @property
+    def at_a_time(self) -> int:
+        """How many of Ray's actors score at a time."""
+        return self.actors or os.cpu_count() or 1
 
     @property
     def exact(self) -> bool:
@@ -93,7 +105,24 @@ def check(options: Options) -> None:
         raise WorkbenchError("--passages and --store both say where evidence comes from: choose one")
     if options.passages and not options.passages.is_file():
         raise WorkbenchError(f"no file '{options.passages}': name a JSONL or Parquet file of passages with --passages FILE")
+    _check_engine(options)
     check_folder(options.out.parent)
+
+
+def _check_engine(options: Options) -> None:
+    """Raise a WorkbenchError for an engine that is not there, or for settings of one that is not asked for."""
+    if options.engine not in ("local", "ray"):
+        raise WorkbenchError(f"no engine '{options.engine}': write local or ray")
+    if options.engine != "ray" and (options.actors is not None or options.address is not None):
+        raise WorkbenchError("--actors and --address are those of Ray: ask for it with --engine ray, or leave them out")
+    if options.actors is not None and options.actors < 1:
+        raise WorkbenchError(f"--actors has to be at least 1, not {options.actors}")
+    if "://" in (options.address or ""):
+        raise WorkbenchError(
+            f"--address {options.address}: write HOST:PORT, on a machine that has joined the cluster with `ray start --address`"
+        )
+    if options.engine == "ray" and importlib.util.find_spec("ray") is None:
+        raise WorkbenchError(f"--engine ray {RAY}; or leave it out")
 
 
 def _check_places(options: Options) -> None:
@@ -189,7 +218,10 @@ def _no_tokenizer(name: str, folder: Path) -> str | None:
 
 
 def workers(options: Options, survey: Survey) -> int:
-    """Two chunks at a time where there are more than one and a judge is waited for."""
+    """How many ask a judge at the same time: of Ray's actors all that may; else two chunks where there are more than one and a
+    judge is waited for."""
+    if options.engine == "ray":
+        return min(options.at_a_time, options.concurrency) if options.remote else options.at_a_time
     return 2 if options.remote and survey.judged > CHUNK and options.concurrency > 1 else 1
 
 
@@ -201,6 +233,13 @@ def checks_of(options: Options, search: Search | None = None, judge: Judge | Non
         return local_checks(search)
     assert judge is not None
     return judge_checks(judge, search, in_doubt=options.in_doubt)
+
+
+def plan(options: Options, configs: Mapping[str, Any], checks: Checks) -> tuple[dict[str, Any], Plan]:
+    """The configs of the methods that the judge can serve, and how rows are scored by it. Raises as `able` does."""
+    served, needed, left_out = able(configs, checks, options.method == "all")
+    sections = sections_read(served) if served else SECTIONS
+    return served, Plan(reward_fns(served), needed=needed, sections=sections, checks=checks, left_out=left_out)
 
 
 def endpoint(options: Options, share: int = 1) -> BatchJudge:
