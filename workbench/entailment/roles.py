@@ -34,12 +34,13 @@ EVENTS = {
     for name, words in (entry.split(": ") for entry in _EVENTS.strip().replace("\n", "|").split("|"))
     for word in words.split()
 }
-_OPPOSITE = (("born", "died"), ("begin", "end"), ("opened", "closed"), ("married", "divorced"), ("joined", "left"))
-_OPPOSITE += (("appointed", "resigned"), ("won", "lost"), ("acquired", "sold"), ("begin", "closed"), ("opened", "end"))
-OPPOSITE: dict[str, set[str]] = defaultdict(set)
-for _one, _other in _OPPOSITE:
-    OPPOSITE[_one].add(_other)
-    OPPOSITE[_other].add(_one)
+_OPPOSITE = "born died|begin end|opened closed|married divorced|joined left|appointed resigned|won lost|acquired sold"
+_PAIRS = [pair.split() for pair in f"{_OPPOSITE}|begin closed|opened end".split("|")]
+OPPOSITE: dict[str, frozenset[str]] = {
+    event: frozenset(one for pair in _PAIRS if event in pair for one in pair if one != event)
+    for pair in _PAIRS
+    for event in pair
+}
 _PARTS = frozenset(", ; : ( ) – — and but while then before after until who which where when although though".split())
 _ENDS = frozenset(". ! ? \n".split(" "))
 _JOINTS = frozenset("and but ;".split())
