@@ -6,6 +6,7 @@ import csv
 import sys
 from collections.abc import Callable
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ REPHRASED = (  # claim, evidence that says the same number otherwise
     ("She was born in March 1964.", "born on 13 March 1964"),
     ("It was on 4 July.", "July 4, 1776"),
     ("It happened in the 1960s.", "in 1964"),
+    ("It was made in the 1970 's .", "in the 1970s"),
     ("It happened in the sixties.", "in 1964"),
     ("It was built in the 19th century.", "built in 1850"),
     ("It was built in the nineteenth century.", "of the 19th century"),
@@ -126,6 +128,7 @@ def test_a_word_of_denial_is_no_way_round(claim: str) -> None:
         ("He met Einstein's friend in São Paulo.", "the friends of Albert Einstein in Sao Paulo"),
         ("It was first published in England.", "It was published in London by Chapman & Hall."),
         ("Jenna Moore was a politician.", "She started a career in politics."),
+        ("Reign Over Me was released in 2007.", "Distributed by Columbia, the film was released in 2007."),
         ("The book is not by Tom Hale.", "Jill Ames wrote the book."),
         ("ALL OF THIS IS WRITTEN IN CAPITALS", "nothing of this"),
     ],
@@ -266,7 +269,7 @@ def test_work_grows_with_the_text_and_no_faster(kind: str) -> None:
     counts = []
     for n in (200, 400, 800):
         claim, evidence = make(n), make(n + 3).replace("8", "9")
-        counts.append(work(lambda claim=claim, evidence=evidence: found(claim, evidence)))
+        counts.append(work(partial(found, claim, evidence)))
     assert counts[2] <= 2.4 * counts[1] <= 2.4 * 2.4 * counts[0], counts
 
 

@@ -44,7 +44,7 @@ class Names:
     before: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))  # a surname's given names
     after: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))  # a given name's surnames
     located: bool = False  # a country, a part of one or its people is named
-    unnamed: bool = False  # a text begins with "It", "She" or "The film": whom it is about it need not name
+    unnamed: bool = False  # a text begins with "It", "Released", "The film": whom it is about it need not name
 
 
 def names_of(texts: Iterable[Sequence[Token]]) -> Names:
@@ -94,7 +94,11 @@ _STARTERS = frozenset(
 
 def _begins_unnamed(tokens: Sequence[Token]) -> bool:
     first = [token for token in tokens[:12] if token.kind != "mark"][:2]
-    return bool(first) and (first[0].word in PRONOUNS or (first[0].word == "the" and len(first) > 1 and not first[1].name))
+    return bool(first) and (
+        first[0].word in PRONOUNS
+        or first[0].word.endswith("ed")
+        or (first[0].word == "the" and len(first) > 1 and not first[1].name)
+    )
 
 
 @cache

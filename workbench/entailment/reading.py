@@ -19,6 +19,7 @@ _PIECE = re.compile(
     r"|(?P<number>\d+(?:\.\d+)?)(?P<suffix>[^\W\d_]*)|(?P<word>[^\W\d_][^\W_]*)|(?P<mark>[^\w\s]|\n)"
 )
 _POSSESSIVE = re.compile(r"(?<=[^\W\d_])['’]s\b")
+_DECADE = re.compile(r"(?<=\d0) ?['’]s\b")  # "the 1970 's" of tokenised texts
 _HYPHEN = re.compile(r"(?<=[^\W\d_])-(?=[^\W\d_])")
 _SLASHED = re.compile(r"(?<![\d/.])(\d{1,2})([/.])(\d{1,2})\2([12]\d{3})(?![\d/])")
 _SHORT = {"k": 10**3, "m": 10**6, "mn": 10**6, "b": 10**9, "bn": 10**9, "tn": 10**12}
@@ -55,7 +56,7 @@ class Token(NamedTuple):
 @kept
 def read(text: str) -> tuple[Token, ...]:
     """The tokens of `text`, in time linear in its length."""
-    plain = _HYPHEN.sub(" ", canonical(_SLASHED.sub(_slashed, _POSSESSIVE.sub("", text))))
+    plain = _HYPHEN.sub(" ", canonical(_SLASHED.sub(_slashed, _POSSESSIVE.sub("", _DECADE.sub("s", text)))))
     pieces = [_token(match) for match in _PIECE.finditer(plain)]
     found: list[Token] = []
     i = 0
