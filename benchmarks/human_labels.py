@@ -4,14 +4,16 @@
 
 FOLDER holds the data sets in their authors' files: factscore_human, wice, factcheck_gpt, fool_me_twice, fever_symmetric,
 begin, qa_feedback, halueval, nq_open, selfaware, refchecker, and nli_dev.jsonl.gz ({premise, claim, label, source}) for the
-one threshold that is tuned, the word overlap's. The verifier is tuned on none of these sets; the rules for claims and those for
-abstention were written while looking at factscore_human. Figures are of parts of the sets, at most a few hundred rows each: no
-official scores.
+one threshold that is tuned, the word overlap's. No weight and no threshold of the verifier is tuned on these sets; its rules
+about numbers, names and roles, and how it pools windows, were chosen on one half of each (`verdicts_halves` tells the halves
+apart). The rules for claims and those for abstention were written while looking at factscore_human. Figures are of parts of the
+sets, at most a few hundred rows each: no official scores.
 
 What each part measures is said in its module under `human/`. 95 % intervals: bootstrap over groups of rows that share a claim,
 a text or a question; Wilson's for the plain shares of the answer and abstention parts. Verdicts are kept under --cache, so a
 second run is quick; speed is measured anew each time, on one thread, in a process of its own. `--rules` measures claims,
-answers and abstention alone, in a minute, and keeps the rest of the results.
+answers and abstention alone, in a minute, and keeps the rest of the results; `--card` writes the card of the shipped verifier,
+`data/verifier`, as it judges now.
 
 Three things cannot be tested offline. FActScore's people judged against Wikipedia and RefChecker's against the contexts of its
 questions: neither text is in these files, so their labels can test no verdict. SelfAware has questions, not responses. HaluEval
@@ -35,8 +37,9 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from benchmarks.human import answers, claims, faithful, spans, stats, verdicts  # noqa: E402
+from benchmarks.human import altered, answers, claims, faithful, spans, stats, verdicts  # noqa: E402
 from benchmarks.human.cache import Remembered, remembered  # noqa: E402
+from workbench.entailment.verifier import SHIPPED  # noqa: E402
 
 UNTESTED = {
     "factscore_human": "its people judged against Wikipedia, whose text is not in the file: only claims are tested",
@@ -73,9 +76,17 @@ def measure(folder: Path, verifier: Remembered, limit: int | None, seed: int) ->
     for name, read in spans.SETS.items():
         told["errors"][name] = spans.measure(read(folder)[:limit], verifier, seed)
         print(name, json.dumps(told["errors"][name]["claims"]["f1"]), file=sys.stderr)
+    told["verdicts_halves"] = {way: verdict_halves(folder, one, limit) for way, one in altered.ways(verifier).items()}
+    told["altered"] = altered.measure(folder, verifier, limit)
     told |= by_rules(folder, limit, seed)
     told["calibration"] = {"sets": list(CALIBRATED), **verdicts.pooled(supports, gold)}
     return told
+
+
+def verdict_halves(folder: Path, verifier: Remembered, limit: int | None) -> dict[str, Any]:
+    """The half that rules and pooling were chosen on, and the one kept aside."""
+    sets = {name: data.read(folder)[:limit] for name, data in verdicts.SETS.items()}
+    return {name: verdicts.measure_halves(given, verifier, faithful.half, faithful.HALVES) for name, given in sets.items()}
 
 
 def by_rules(folder: Path, limit: int | None, seed: int) -> dict[str, Any]:
@@ -212,6 +223,7 @@ def main() -> None:
     parser.add_argument("--results", type=Path)
     parser.add_argument("--speed", action="store_true", help="measure only the speed, and print it")
     parser.add_argument("--rules", action="store_true", help="measure anew only what needs no verifier, into --results")
+    parser.add_argument("--card", action="store_true", help="measure the shipped verifier's card and its slices anew")
     given = parser.parse_args()
     if not given.slices:
         parser.error("name the folder with the data sets: --slices FOLDER, or the variable WORKBENCH_SLICES")
@@ -224,6 +236,12 @@ def main() -> None:
     from workbench.runs.folder import versions
     from workbench.threads import use_threads
 
+    if given.card:
+        from workbench.entailment import read_rows
+        from workbench.entailment.card import remeasure
+
+        remeasure(SHIPPED, read_rows(given.slices / "nli_dev.jsonl.gz"), given.slices, threads=1)
+        return
     if given.rules:
         results = json.loads(given.results.read_text(encoding="utf-8")) | by_rules(given.slices, given.limit, given.seed)
         results["rules_measured"] = date.today().isoformat()

@@ -13,9 +13,18 @@ from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from benchmarks import findings_tables  # noqa: E402
+from benchmarks import human_labels as labelled  # noqa: E402
+
 RESULTS = ROOT / "benchmarks" / "results"
 PAGES = (ROOT / "README.md", ROOT / "docs" / "measured.md", ROOT / "docs" / "findings.md")
 NOT_RUN = "*Not run yet.*"
+LONG = ["WiCE, whole page", "WiCE, oracle chunk", "Factcheck-GPT, claim", "Fool Me Twice, retrieved", "BEGIN, CMU-DoG"]
+SHORT = ["Factcheck-GPT, stance", "Fool Me Twice, gold evidence", "FEVER-Symmetric", "BEGIN, Wizard of Wikipedia"]
+WAYS, BEFORE = ("as it is", "and without a deciding window"), "without rules, all windows pooled"
+ROLES = ("roles exchanged: life", "roles exchanged: deed")
 RATES = ("accuracy", "abstention", "hallucination", "truthfulness")
 
 
@@ -51,9 +60,37 @@ def truthrl(found: dict) -> str:
 
 
 def human_labels(found: dict) -> str:
-    from human_labels import table
+    return labelled.table(found)
 
-    return table(found)
+
+def verdicts(found: dict) -> str:
+    """When a verdict of the local verifier may be trusted, by the half that was kept aside, in a few lines."""
+    judged = found["verdicts_halves"]
+    rows = [
+        [f"{said} ({name})", *(f"{agreed(judged[way], sets, correct):.0%}" for way in WAYS)]
+        for name, sets in {"one short text": SHORT, "a page, or many passages": LONG}.items()
+        for said, correct in {"*correct*": True, "anything else, as *not supported*": False}.items()
+    ]
+    altered = [
+        [kind, str(told["as it is"]["n"]), *(f"{told[way]['value']:.0%}" for way in WAYS)]
+        for kind, halves in found["altered"].items()
+        for told in [halves["kept aside"]["altered"]]
+    ]
+    first = sum(found["altered"][kind]["kept aside"]["first"]["value"] for kind in ROLES) / len(ROLES)
+    return (
+        f"{markdown(['verdict', 'people agree', BEFORE], rows)}\n\n"
+        f"{markdown(['claim that was true, altered in', 'claims', 'still called *correct*', BEFORE], altered)}\n\n"
+        f"Roles are of claims of our own; of those kept aside {first:.0%} were called correct when they were first judged, "
+        "before what they\nshowed was mended. A name is exchanged for one that mostly stands in the same evidence: that is "
+        "not seen."
+    )
+
+
+def agreed(found: dict, sets: list[str], correct: bool) -> float:
+    """The share of the verdicts "correct", or of all others, on claims of these sets in which people agree."""
+    cells = [found[name]["kept aside"] for name in sets]
+    n, supported, called, both = (sum(cell[key] for cell in cells) for key in ("n", "supported", "called_correct", "both"))
+    return both / called if correct else (n - called - (supported - both)) / (n - called)
 
 
 def claims(found: dict) -> str:
@@ -73,25 +110,20 @@ def claims(found: dict) -> str:
 
 
 def findings(found: dict) -> str:
-    from findings_tables import statements
-
     about = f"Test split, policy `{found['policy_hash']}`, {found['date']}.\n\n"
-    return about + markdown(["", "result", "statement", "contrast", "effect [95 %]"], statements(found))
+    return about + markdown(["", "result", "statement", "contrast", "effect [95 %]"], findings_tables.statements(found))
 
 
 def arms(method: str, found: dict) -> str:
-    from findings_tables import arms
-
-    return markdown(*arms(found, method))
+    return markdown(*findings_tables.arms(found, method))
 
 
 def costs(found: dict) -> str:
-    from findings_tables import costs
-
     shares = ", ".join(f"{part['ways']['KLCF']['passes']:.0%} ({name})" for name, part in found["parts"].items())
     agreed = min(share for part in found["parts"].values() for share in part["agreement"].values())
     return (
-        f"{found['date']}, {found['cores']} cores, {found['threads']} thread for the model.\n\n{markdown(*costs(found))}\n\n"
+        f"{found['date']}, {found['cores']} cores, {found['threads']} thread for the model.\n\n"
+        f"{markdown(*findings_tables.costs(found))}\n\n"
         f"Of KLCF's seconds its model's passes take {shares}. Evidence gives at least {agreed:.1%} of the claims the label "
         "that the world gives them."
     )
@@ -103,6 +135,7 @@ TABLES: dict[str, tuple[str, Callable[[dict], str]]] = {  # a part's name: whose
     "human_labels": ("human_labels", human_labels),
     "klcf_cost": ("klcf_cost", costs),
     "claims": ("human_labels", claims),
+    "verdicts": ("human_labels", verdicts),
     **{f"{method}_findings": (method, findings) for method in METHODS},
     **{f"{method}_arms": (method, partial(arms, method)) for method in METHODS},
 }

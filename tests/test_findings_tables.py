@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
+from benchmarks import readme
 from workbench.bench import bench
 from workbench.store import iter_feedback
 
@@ -46,26 +45,17 @@ COST = {
 }  # fmt: skip
 
 
-@pytest.fixture
-def readme(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
-    """As a script of benchmarks/ sees its neighbours."""
-    monkeypatch.syspath_prepend(str(BENCHMARKS))
-    yield import_module("readme")
-    for name in ("readme", "findings_tables"):
-        sys.modules.pop(name, None)
-
-
 def page(*names: str) -> str:
     return "# Page\n\n" + "\n".join(f"<!-- {name} -->\nold\n<!-- end -->\n" for name in names)
 
 
-def test_a_table_without_results_says_so_and_stays(readme: ModuleType, tmp_path: Path) -> None:
+def test_a_table_without_results_says_so_and_stays(tmp_path: Path) -> None:
     text = readme.rendered(page("rlfh_findings", "rlfh_sweep_arms", "nobody"), tmp_path)
     assert text.count("*Not run yet.*") == 2 and "<!-- nobody -->\nold\n" in text
     assert readme.rendered(text, tmp_path) == text
 
 
-def test_the_sweeps_tables(readme: ModuleType, tmp_path: Path) -> None:
+def test_the_sweeps_tables(tmp_path: Path) -> None:
     (tmp_path / "rlfh_sweep.json").write_text(json.dumps(SWEEP))
     lines = readme.rendered(page("rlfh_sweep_findings", "rlfh_sweep_arms"), tmp_path).splitlines()
     assert (
@@ -76,7 +66,7 @@ def test_the_sweeps_tables(readme: ModuleType, tmp_path: Path) -> None:
     assert "| a2_b.5 | 0.500 | – | – | 0.250 | 1 | `rlfh.alpha=2` `rlfh.beta=0.5` |" in lines
 
 
-def test_the_table_of_costs(readme: ModuleType, tmp_path: Path) -> None:
+def test_the_table_of_costs(tmp_path: Path) -> None:
     """50 prompts of half a second are 25 seconds; a half over an eighth is 4; the paper's row stands below."""
     (tmp_path / "klcf_cost.json").write_text(json.dumps(COST))
     lines = readme.rendered(page("klcf_cost"), tmp_path).splitlines()
@@ -87,12 +77,12 @@ def test_the_table_of_costs(readme: ModuleType, tmp_path: Path) -> None:
     assert any(line.startswith("Of KLCF's seconds its model's passes take 20% (own, serial). ") for line in lines)
 
 
-def test_every_part_of_the_pages_has_a_table(readme: ModuleType) -> None:
+def test_every_part_of_the_pages_has_a_table() -> None:
     text = "".join(path.read_text() for path in readme.PAGES)
     assert [name for name in readme.TABLES if f"<!-- {name} -->" not in text] == []
 
 
-def test_the_pages_say_what_the_results_say(readme: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_pages_say_what_the_results_say(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["readme.py", "--check"])
     with pytest.raises(SystemExit) as ended:
         readme.main()

@@ -6,13 +6,16 @@ import hashlib
 import json
 import re
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
 
-from benchmarks.human import answers, claims, faithful, spans, stats, verdicts
+from benchmarks import readme
+from benchmarks.human import altered, answers, claims, faithful, spans, stats, verdicts
 from benchmarks.human_labels import cell, table
 from workbench.types import Claim, Feedback, Passage, Question, Response, Verdict
 
@@ -152,6 +155,30 @@ def test_matching_counts_each_judgement() -> None:
     found = answers.measure_matching(rows, 0)
     assert [found["contains"]["accepted"][said]["value"] for said in answers.JUDGEMENTS] == [1.0, 0.0, 0.0]
     assert found["contains"]["agreement"]["value"] == 1.0 and found["squad_em"]["agreement"]["value"] == 0.5
+
+
+def test_claims_are_altered_in_one_thing_that_their_evidence_has() -> None:
+    pair = verdicts.Pair(
+        "The hall of 1931 has 420 seats, and cost $1900.", ("Opened in 1931, it has 420 seats; 1900 dollars.",), 0, "g"
+    )
+    years = {altered.another_year(pair, Random(n)) for n in range(8)}
+    assert years == {pair.claim.replace("1931", "1930"), pair.claim.replace("1931", "1932")}
+    assert altered.another_year(replace(pair, passages=("Opened in 1932.",)), Random(0)) is None
+    numbers = [altered.another_number(pair, Random(n)) for n in range(20)]
+    assert all(one is None or ("1931" in one and one != pair.claim) for one in numbers) and any(numbers)
+
+
+def test_turned_claims_differ_from_the_true_ones_and_come_in_halves() -> None:
+    pairs = [pair for name in altered.HALVES for kind in ("life", "deed") for pair in altered.turned(name, kind)]
+    assert len(pairs) == 68 and all(pair.claim != text and pair.label == 0 for pair, text in pairs)
+    assert len(altered.turned("kept aside", "life")) == altered.FIRST["roles exchanged: life"]["n"]
+
+
+def test_how_often_people_agree_with_a_verdict() -> None:
+    """Of 10 claims people support 6; 4 are called correct, 3 of them rightly: 3 of 4, and of the other 6 three."""
+    cell = {"n": 10, "supported": 6, "called_correct": 4, "both": 3}
+    found = {name: {"kept aside": cell} for name in ("one", "two")}
+    assert readme.agreed(found, ["one", "two"], True) == 0.75 and readme.agreed(found, ["one", "two"], False) == 0.5
 
 
 def test_cells_of_the_table() -> None:

@@ -101,6 +101,18 @@ def test_a_claim_that_nobody_could_read_is_shown_with_the_reason():
     assert shown["notes"] == ["in another script than the judge reads"]
 
 
+def test_what_speaks_against_a_claim_is_a_note_and_no_evidence():
+    response = Response("r", Question("q", "?"), "Some words.", offsets=((0, 11),))
+    for item, note in (
+        ({"objection": "number", "text": "1932"}, "no passage has this number or date: 1932"),
+        ({"threshold": 0.55}, "close to the threshold: correct from P(true) 0.55 on"),
+    ):
+        evidence = ({"fact": "3", "text": "It opened in 1931."}, item)
+        verdict = Verdict("claim:0", "fact", "vague", 0.1, evidence=evidence, by="local")
+        [shown] = payload(Feedback(response, ((0, 11),), (Claim(0, "Some words."),), (verdict,)))["claims"]
+        assert shown["notes"] == [note] and len(shown["evidence"]) == 1
+
+
 def test_a_claim_about_somebody_else_says_so_and_is_no_further_check():
     response = Response("r", Question("q", "?"), "Some words.", offsets=((0, 11),))
     verdicts = (Verdict("claim:0", "fact", "correct", 1.0, 1), Verdict("claim:0", "subject", "other", by="world"))

@@ -17,7 +17,7 @@ from workbench.entailment import Verifier, load_verifier, robustness
 from workbench.entailment.plain import is_order
 from workbench.entailment.robustness import cases
 from workbench.entailment.rows import LABELS
-from workbench.entailment.verifier import SHIPPED, Check, windows
+from workbench.entailment.verifier import POOLS, SHIPPED, Check, windows
 from workbench.grade import grade
 from workbench.types import Checked, Claim, Claims, Passage, Question, Response, Verdict, WorkbenchError
 from workbench.verify.local import informativeness, local_facts
@@ -78,6 +78,51 @@ def test_long_evidence_is_read_to_its_end(verifier: Verifier) -> None:
     assert found.support > 0.5 > verifier.check(claim, [FILLER * 40]).support
     assert verifier.check(claim, []) == Check(0.0, 0.0, 1.0)
     assert found.support + found.contradict + found.neutral == pytest.approx(1.0)
+
+
+def test_one_deciding_window_counts_and_unrelated_ones_do_not() -> None:
+    """By hand: support, contradict and neutral of three windows."""
+    triples = [(0.1, 0.2, 0.7), (0.7, 0.1, 0.2), (0.3, 0.5, 0.2)]
+    assert POOLS["decisive"](triples) == (0.7, 0.1) == POOLS["decisive"](triples[::-1])
+    assert POOLS["max"](triples) == (0.7, 0.5)
+    assert POOLS["mean"](triples) == pytest.approx((1.1 / 3, 0.8 / 3))
+
+
+def test_passages_on_something_else_do_not_move_a_verdict(verifier: Verifier) -> None:
+    claim = "The Orrin Bridge opened in 1931."
+    alone = verifier.check(claim, [BRIDGE])
+    among = verifier.check(claim, [FILLER, BRIDGE, "The soup is served cold in summer."])
+    assert among.support == pytest.approx(alone.support, abs=1e-4) and among.contradict == pytest.approx(
+        alone.contradict, abs=1e-4
+    )
+    assert among.passage == 1
+
+
+@pytest.mark.parametrize(
+    ("claim", "objection"),
+    [
+        ("The Orrin Bridge opened in 1932.", ("number", "1932")),
+        ("The Orrin Bridge is 421 metres long.", ("number", "421")),
+        ("The Orrin Bridge carries four railway tracks.", ("number", "four")),
+        ("The Orrin Bridge was opened to traffic by Ada Lund.", ("name", "Ada Lund")),
+    ],
+)
+def test_what_no_passage_has_is_never_correct_and_the_reason_is_shown(
+    verifier: Verifier, claim: str, objection: tuple[str, str]
+) -> None:
+    row = response(claim, [claim], (PASSAGE,))
+    [vague] = local_facts(verifier)([row])[0].verdicts
+    [strict] = local_facts(verifier, unsupported="wrong")([row])[0].verdicts
+    assert vague.label in ("vague", "wrong") and strict.label == "wrong"
+    assert vague.p is not None and vague.p <= 0.25 and vague.evidence[0]["passage"] == "p1"
+    assert vague.evidence[1:] == ({"objection": objection[0], "text": objection[1]},)
+
+
+def test_close_to_the_threshold_says_so(verifier: Verifier) -> None:
+    bound = verifier.settings.support
+    for support, close in ((bound - 0.11, False), (bound - 0.09, True), (bound + 0.09, True), (bound + 0.11, False)):
+        assert verifier.is_close(Check(support, 0.0, 1 - support, 0, (0, 1), 1)) is close
+    assert not verifier.is_close(Check(bound, 0.0, 1 - bound))  # no window was read
 
 
 WORDS = st.lists(
@@ -329,3 +374,21 @@ def test_public_slices_are_as_the_card_says(verifier: Verifier, slices: Path) ->
     assert set(found) == set(told)
     for name, row in found.items():
         assert row["support vs rest"] == pytest.approx(told[name]["support vs rest"], abs=0.02), name
+
+
+@pytest.mark.slow
+def test_a_year_off_by_one_is_hardly_ever_correct(verifier: Verifier, slices: Path) -> None:
+    """Of short claims that people call supported, as they stand and altered."""
+    from random import Random
+
+    from benchmarks.human.altered import another_year
+    from benchmarks.human.verdicts import SETS
+
+    pairs = [pair for name in ("Fool Me Twice, gold evidence", "FEVER-Symmetric") for pair in SETS[name].read(slices)]
+    both = [(pair, another_year(pair, Random(pair.claim))) for pair in pairs if pair.label == 0]
+    both = [(pair, altered) for pair, altered in both if altered]
+    said = verifier.check_all([(altered or "", pair.passages) for pair, altered in both])
+    whole = verifier.check_all([(pair.claim, pair.passages) for pair, _ in both])
+    assert len(both) >= 20 and sum(verifier.label(check) == "correct" for check in said) <= 0.1 * len(both)
+    numbers = [check for check in whole if any(kind == "number" for kind, _ in check.objections)]
+    assert len(numbers) <= 0.1 * len(both)

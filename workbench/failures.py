@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from workbench.types import LACKING, UNFOUND, UNPARSED, USELESS, Verdict, WorkbenchError
+from workbench.types import LACKING, OBJECTION, OBJECTIONS, THRESHOLD, UNFOUND, UNPARSED, USELESS, Verdict, WorkbenchError
 
 
 def unparsed(target: str, reason: str, by: str, label: str = "vague") -> Verdict:
@@ -33,6 +33,21 @@ def unjudged(verdict: Mapping[str, Any]) -> dict[str, str]:
     items = verdict.get("evidence") or ()
     known = [item for item in items if isinstance(item, Mapping)] if isinstance(items, (list, tuple)) else []
     return {key: str(item[key]) for item in known for key in (UNPARSED, UNFOUND) if key in item}
+
+
+def remarks(verdict: Mapping[str, Any]) -> list[str]:
+    """What else its judge says of a claim, in words: why a rule speaks against it, and how close it was."""
+    said = []
+    for item in verdict.get("evidence") or ():
+        if OBJECTION in item:
+            said.append(f"{OBJECTIONS.get(item[OBJECTION], item[OBJECTION])}: {item.get('text', '')}")
+        elif THRESHOLD in item:
+            said.append(f"close to the threshold: correct from P(true) {item[THRESHOLD]:g} on")
+    return said
+
+
+def is_remark(item: Mapping[str, Any]) -> bool:
+    return OBJECTION in item or THRESHOLD in item
 
 
 class TooManyFailures(WorkbenchError):

@@ -51,6 +51,15 @@ REASONS: Mapping[str, str] = {
     "words": "no passage shares a word with it",
 }
 
+# What a judge adds to a label: items of a verdict's evidence that are no passage.
+OBJECTION = "objection"  # one of `OBJECTIONS`, a rule's reason why the passages cannot support the claim; `text`: what of it
+OBJECTIONS: Mapping[str, str] = {
+    "number": "no passage has this number or date",
+    "name": "no passage has this name",
+    "role": "the passages say it the other way round, or of something else",
+}
+THRESHOLD = "threshold"  # the P(true) from which a claim is correct, where this one is close to it
+
 # What an input gives nothing for is recorded as a failure is and is none: its kinds, in words.
 LACKING: Mapping[str, str] = {
     "no_gold": "no gold answer",

@@ -6,36 +6,38 @@ import hashlib
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from workbench.entailment import Check, Verifier, load_verifier
-from workbench.entailment.verifier import SHIPPED
-from workbench.types import Passage
+from workbench.entailment import Verifier, load_verifier
+from workbench.entailment.verifier import SHIPPED, Triple
 
-CHUNK = 100  # claims between two saves
+CHUNK = 1000  # pairs between two saves
 
 
 class Remembered(Verifier):
-    """A verifier whose checks are kept in `folder`, by the hash of its weights and settings."""
+    """A verifier whose probabilities of pairs are kept in `folder`, by the hash of its weights and its temperature.
+
+    What is made of them, such as a claim's many windows, is worked out anew, so that another rule for it costs no second run.
+    """
 
     def __init__(self, verifier: Verifier, digest: str, folder: Path) -> None:
         super().__init__(verifier.model, verifier.settings, verifier.name)
         self.sha256 = digest
-        self.file = folder / f"{_digest(digest, asdict(verifier.settings))}.json"
-        self.known: dict[str, list[Any]] = json.loads(self.file.read_text()) if self.file.exists() else {}
+        self.file = folder / f"{_digest(digest, verifier.settings.temperature, verifier.settings.max_length)}.json"
+        self.known: dict[str, Triple] = {}
+        if self.file.exists():
+            self.known = {key: (s, c, n) for key, (s, c, n) in json.loads(self.file.read_text()).items()}
 
-    def check_all(self, claims: Sequence[tuple[str, Sequence[Passage | str]]], batch: int = 32) -> list[Check]:
-        keys = [_digest(claim, [_parts(passage) for passage in passages]) for claim, passages in claims]
-        asked = {key: one for key, one in zip(keys, claims, strict=True) if key not in self.known}
+    def predict(self, pairs: Sequence[tuple[str, str]], batch: int = 32) -> list[Triple]:
+        keys = [_digest(premise, self.read(claim)) for premise, claim in pairs]
+        asked = {key: pair for key, pair in zip(keys, pairs, strict=True) if key not in self.known}
         for start in range(0, len(asked), CHUNK):
             some = list(asked.items())[start : start + CHUNK]
-            for (key, _), check in zip(some, super().check_all([one for _, one in some], batch), strict=True):
-                self.known[key] = list(asdict(check).values())
+            self.known.update(zip([key for key, _ in some], super().predict([pair for _, pair in some], batch), strict=True))
             self._save()
-            print(f"  {start + len(some)} of {len(asked)} new claims judged", file=sys.stderr)
-        return [_check(self.known[key]) for key in keys]
+            print(f"  {start + len(some)} of {len(asked)} new pairs judged", file=sys.stderr)
+        return [self.known[key] for key in keys]
 
     def _save(self) -> None:
         self.file.parent.mkdir(parents=True, exist_ok=True)
@@ -52,12 +54,3 @@ def remembered(path: Path | None, folder: Path) -> Remembered:
 
 def _digest(*parts: Any) -> str:
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:24]
-
-
-def _parts(passage: Passage | str) -> list[str]:
-    return [passage.title, passage.text] if isinstance(passage, Passage) else ["", passage]
-
-
-def _check(row: Sequence[Any]) -> Check:
-    support, contradict, neutral, passage, span, windows = row
-    return Check(support, contradict, neutral, passage, (span[0], span[1]) if span else None, windows)

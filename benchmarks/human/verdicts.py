@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks.human import stats
 from benchmarks.human.cache import Remembered
 from workbench.credit.attribute import words
-from workbench.entailment import LABELS, Row
+from workbench.entailment import LABELS, Row, Verifier
 from workbench.entailment.calibrate import reliability
 from workbench.entailment.slices import slice_rows
 from workbench.types import Passage
@@ -146,6 +146,24 @@ def measure(given: Sequence[Pair], verifier: Remembered, tuned: float, seed: int
         right = {"accuracy": partial(stats.accuracy, label == top), "balanced_accuracy": partial(stats.balanced, label, top)}
         found["three_way"] = {name: told(statistic) for name, statistic in right.items()}
     return found, p.tolist(), gold.tolist()
+
+
+def measure_halves(
+    given: Sequence[Pair], verifier: Verifier, half: Callable[[str], int], names: Sequence[str]
+) -> dict[str, dict[str, Any]]:
+    """Balanced accuracy of either half of the groups, by p(support) and by the label that a user sees."""
+    found = {}
+    for number, name in enumerate(names):
+        some = [pair for pair in given if half(pair.group) == number]
+        checks = verifier.check_all([(pair.claim, pair.passages) for pair in some])
+        gold = np.array([pair.label == 0 for pair in some])
+        p, ones = np.array([check.support for check in checks]), np.ones(len(some))
+        correct = np.array([verifier.label(check) == "correct" for check in checks])
+        said = {"balanced_accuracy": p >= verifier.settings.split, "of_label_correct": correct}
+        measured = {key: round(stats.balanced(gold, one, ones), 4) for key, one in said.items()}
+        counts = {"supported": int(gold.sum()), "called_correct": int(correct.sum()), "both": int((correct & gold).sum())}
+        found[name] = {"n": len(some), **measured, "auroc": round(stats.auroc(gold, p)(ones), 4), **counts}
+    return found
 
 
 def overlap(claim: str, passages: Sequence[Passage | str]) -> float:

@@ -215,7 +215,7 @@ def _given(names: Sequence[str]) -> list[str]:
 
 def _one_person(gold: list[str], said: list[str], last: str, person: bool) -> bool:
     pairs = list(zip(gold, said, strict=False))
-    if not all(_agree(a, b) for a, b in pairs):
+    if not all(agree(a, b) for a, b in pairs):
         return False
     if len(gold) != len(said):
         longer = max(gold, said, key=len)
@@ -231,7 +231,8 @@ def _one_person(gold: list[str], said: list[str], last: str, person: bool) -> bo
     return len(pairs) > 2 or any(min(map(len, pair)) > 1 for pair in pairs)  # more than "J. K." of "Jessica Karen"
 
 
-def _agree(a: str, b: str) -> bool:
+def agree(a: str, b: str) -> bool:
+    """Whether two given names may be one person's: the same, an initial, or short for the other."""
     if not (a.isalpha() and b.isalpha()):
         return False
     if 1 in (len(a), len(b)):

@@ -34,7 +34,7 @@ _LETTERS = str.maketrans(dict(zip("łŁøØđĐıßæÆœ", "l L o O d D i ss ae
 _UNITS = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
 _SMALL = {word: value for value, word in enumerate(f"{_UNITS} eighteen nineteen".split())}
 _TENS = {word: 10 * i for i, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), start=2)}
-_SCALES = {"hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
+SCALES = {"hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
 _ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split()
 _ORDINAL = {word: f"{i}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(i, 'th') }" for i, word in enumerate(_ORDINALS, start=1)}
 
@@ -133,27 +133,27 @@ def _article(word: str, after: str) -> bool:
 def _join_numbers(tokens: list[Token]) -> list[Token]:
     joined, i = [], 0
     while i < len(tokens):
-        value, used = _read_number([token.text for token in tokens[i : i + 12]])
+        value, used = read_number([token.text for token in tokens[i : i + 12]])
         joined.append(Token(str(value), True) if used else tokens[i])
         i += used or 1
     return joined
 
 
-def _read_number(words: list[str]) -> tuple[Decimal, int]:
+def read_number(words: list[str]) -> tuple[Decimal, int]:
     """The number that `words` begin with, in words or as digits before a scale ("2.5 million"), and its length."""
     current, i = _small(words)
-    if not i and words[0] in _SCALES:
+    if not i and words[0] in SCALES:
         current = Decimal(1)
-    elif not i and len(words) > 1 and words[1] in _SCALES and re.fullmatch(r"\d+(\.\d+)?", words[0]):
+    elif not i and len(words) > 1 and words[1] in SCALES and re.fullmatch(r"\d+(\.\d+)?", words[0]):
         current, i = Decimal(words[0]), 1
     elif not i:
         return Decimal(0), 0
     total = Decimal(0)
-    while i < len(words) and words[i] in _SCALES:
+    while i < len(words) and words[i] in SCALES:
         if words[i] == "hundred":
             current *= 100
         else:
-            scale = _SCALES[words[i]]  # of what came since the last scale, or of all ("two thousand million")
+            scale = SCALES[words[i]]  # of what came since the last scale, or of all ("two thousand million")
             total, current = (total + current * scale if current else total * scale), Decimal(0)
         i += 1
         skip = i + 1 if words[i : i + 1] == ["and"] else i

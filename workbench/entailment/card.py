@@ -16,7 +16,8 @@ from workbench.entailment.evaluate import SAID, evaluate_verifier
 from workbench.entailment.model import expand
 from workbench.entailment.robustness import robustness
 from workbench.entailment.rows import LABELS, WEIGHTS, Row, Split
-from workbench.entailment.verifier import Verifier, read_tensors
+from workbench.entailment.slices import measure_slices
+from workbench.entailment.verifier import Verifier, load_verifier, read_tensors
 from workbench.jsonl import write_json
 from workbench.minilm import BASE, BASE_SHA256
 from workbench.threads import use_threads
@@ -78,6 +79,20 @@ def make_card(folder: Path, split: Split, model: Any, runs: Sequence[Mapping[str
         "robustness": robust,
         "one_thread": {"claims_per_second": speed, "rows": min(PEAK_ROWS, len(dev_rows))},
     }
+
+
+def remeasure(folder: Path, held: Sequence[Row], slices: Path, threads: int) -> dict[str, Any]:
+    """What lies in `folder` as it judges now, its weights and thresholds as they are: its card and `slices.json` anew."""
+    card: dict[str, Any] = json.loads((folder / "card.json").read_text(encoding="utf-8"))
+    verifier = load_verifier(folder)
+    with use_threads(threads):
+        card |= {"dev": evaluate_verifier(verifier, held), "robustness": robustness(verifier)}
+        write_json(folder / "slices.json", _rounded(measure_slices(verifier, slices)))
+    with use_threads(1):
+        speed = evaluate_verifier(verifier, held[:PEAK_ROWS])["claims_per_second"]
+    card["one_thread"] = {"claims_per_second": speed, "rows": min(PEAK_ROWS, len(held))}
+    write_card(folder, card)
+    return card
 
 
 def _cross_fitted(plain: Any, dev_rows: Sequence[Row]) -> float:

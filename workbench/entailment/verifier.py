@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.answers import sentences
+from workbench.entailment.mentions import Mentioned, Objection, objections
 from workbench.entailment.model import MAX_LENGTH, Encoder, base_folder, collate, expand, logits
 from workbench.entailment.plain import is_order, plain
 from workbench.minilm import BASE_SHA256
@@ -24,6 +25,13 @@ SHIPPED = Path(__file__).resolve().parents[2] / "data" / "verifier"  # in the re
 ADAPTER = "adapter.safetensors"  # in a verifier's folder
 Triple = tuple[float, float, float]  # p(support), p(contradict), p(neutral)
 Unsupported = Literal["vague", "wrong"]
+OBJECTED = 0.7  # of `Settings.split`: the most p(support) of a claim that a rule speaks against; people support 3 in 10
+CLOSE = 0.1  # to the threshold of `correct`: there about every second claim is what it is called
+POOLS: Mapping[str, Callable[[Sequence[Triple]], tuple[float, float]]] = {  # p(support) and p(contradict) of many windows
+    "decisive": lambda triples: max(triples, key=lambda one: max(one[:2]))[:2],
+    "max": lambda triples: (max(one[0] for one in triples), max(one[1] for one in triples)),
+    "mean": lambda triples: (fmean(one[0] for one in triples), fmean(one[1] for one in triples)),
+}
 
 
 @dataclass(frozen=True)
@@ -41,13 +49,14 @@ class Settings:
     contradict: float = 0.5
     split: float = 0.5
     window: int = 120
-    pool: str = "max"  # or "mean": how a claim's windows become one verdict
+    pool: str = "decisive"  # how a claim's windows become one verdict: one of `POOLS`
     max_length: int = MAX_LENGTH
 
 
 @dataclass(frozen=True)
 class Check:
-    """What was found about one claim: pooled probabilities, and the passage (its position) and span that decided."""
+    """What was found about one claim: pooled probabilities, and the passage (its position) and span that decided; and what
+    speaks against its support, by the rules of `workbench.entailment.mentions`."""
 
     support: float
     contradict: float
@@ -55,6 +64,7 @@ class Check:
     passage: int | None = None
     span: tuple[int, int] | None = None
     windows: int = 0
+    objections: tuple[Objection, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -68,12 +78,18 @@ class Window:
 
 
 class Verifier:
-    """A cross-encoder with its settings. Make one with `load_verifier`. Of a claim it judges what `read` makes of it."""
+    """A cross-encoder with its settings. Make one with `load_verifier`. Of a claim it judges what `read` makes of it;
+    `object_to` says what speaks against the support of a claim as a whole."""
 
     def __init__(
-        self, model: Any, settings: Settings = Settings(), name: str = "local", read: Callable[[str], str] = plain
+        self,
+        model: Any,
+        settings: Settings = Settings(),
+        name: str = "local",
+        read: Callable[[str], str] = plain,
+        object_to: Callable[[str, Mentioned], list[Objection]] = objections,
     ) -> None:
-        self.model, self.settings, self.name, self.read = model, settings, name, read
+        self.model, self.settings, self.name, self.read, self.object_to = model, settings, name, read, object_to
         self.encoder = Encoder(settings.max_length)
 
     def scores(self, pairs: Sequence[tuple[str, str]], batch: int = 32) -> torch.Tensor:
@@ -109,16 +125,24 @@ class Verifier:
     def check_all(self, claims: Sequence[tuple[str, Sequence[Passage | str]]], batch: int = 32) -> list[Check]:
         """Each claim against its own passages, all in one run.
 
-        A passage is read in windows of whole sentences. p(support) and p(contradict) are the greatest among the windows
-        (with `pool="mean"`, their means) and p(neutral) is what remains; where the two exceed 1 together, they are scaled to 1.
+        A passage is read in windows of whole sentences. The surest of them decides, the one with the greatest p(support) or
+        p(contradict): what has nothing to do with the claim has no say (`POOLS` has others). What the passages cannot support,
+        by the rules of `workbench.entailment.mentions`, keeps a p(support) below `Settings.split`.
         A claim without passages is neutral, and so is one that only speaks to its judge (`workbench.entailment.plain`). The
         span is that of the window that decided.
         """
         spans = cache(lambda text: windows(text, self.encoder, self.settings.window))  # claims often share their passages
+        mentioned = cache(lambda texts: Mentioned(texts))
         cut = [[] if is_order(claim) else self._windows(passages, spans) for claim, passages in claims]
         pairs = [(window.premise, claim) for (claim, _), own_windows in zip(claims, cut, strict=True) for window in own_windows]
         triples = iter(self.predict(pairs, batch))
-        return [self._pool(own_windows, [next(triples) for _ in own_windows]) for own_windows in cut]
+        checks = [self._pool(own_windows, [next(triples) for _ in own_windows]) for own_windows in cut]
+        return [
+            self._object(check, self.object_to(self.read(claim), mentioned(tuple(map(_whole, passages)))))
+            if check.windows
+            else check
+            for check, (claim, passages) in zip(checks, claims, strict=True)
+        ]
 
     def label(self, check: Check | Triple, unsupported: Unsupported = "vague") -> str:
         """`correct`, `vague` or `wrong`; see `Settings` for the band, and `local_facts` for `unsupported`."""
@@ -129,6 +153,10 @@ class Verifier:
         if unsupported == "wrong":
             return "wrong" if support < bounds.split else "vague"
         return "wrong" if contradict >= bounds.contradict and contradict > support else "vague"
+
+    def is_close(self, check: Check) -> bool:
+        """Whether p(support) is within `CLOSE` of the threshold of `correct`."""
+        return check.windows > 0 and abs(check.support - self.settings.support) < CLOSE
 
     def _windows(self, passages: Sequence[Passage | str], spans: Callable[[str], list[tuple[int, int]]]) -> list[Window]:
         cut: list[Window] = []
@@ -144,15 +172,23 @@ class Verifier:
         if not own_windows:
             return Check(0.0, 0.0, 1.0)
         best = max(range(len(own_windows)), key=lambda i: max(triples[i][0], triples[i][1]))
-        columns = list(zip(*triples, strict=True))
-        pool = max if self.settings.pool == "max" else fmean
-        support, contradict = (pool(column) for column in columns[:2])
+        support, contradict = POOLS[self.settings.pool](triples)
         scale = max(1.0, support + contradict)
         support, contradict = support / scale, contradict / scale
         neutral, window = max(0.0, 1 - support - contradict), own_windows[best]
         return Check(
             support, contradict, neutral, passage=window.passage, span=(window.start, window.end), windows=len(own_windows)
         )
+
+    def _object(self, check: Check, found: Sequence[Objection]) -> Check:
+        support = min(check.support, OBJECTED * self.settings.split)
+        neutral = check.neutral + check.support - support
+        return replace(check, support=support, neutral=neutral, objections=tuple(found)) if found else check
+
+
+def _whole(passage: Passage | str) -> str:
+    """All that a passage says, its title first."""
+    return f"{passage.title}. {passage.text}" if isinstance(passage, Passage) else passage
 
 
 def windows(text: str, encoder: Encoder, size: int) -> list[tuple[int, int]]:

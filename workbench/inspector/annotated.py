@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from workbench.failures import unjudged
+from workbench.failures import is_remark, unjudged
 from workbench.inspector.runs import Runs, damage
 from workbench.store import ROLLOUTS, iter_feedback, put_feedback
 from workbench.types import CLAIM_LABELS, Feedback, Verdict, WorkbenchError
@@ -44,7 +44,8 @@ def relabelled(feedback: Feedback, edits: Edits) -> Feedback:
             raise WorkbenchError(
                 f"'{label}' with informativeness {rating} is no verdict: choose one of {', '.join(CLAIM_LABELS)}, and 1 to 5"
             )
-        evidence = tuple(item for item in old.evidence if not unjudged({"evidence": (item,)}))  # this person could read it
+        read = (item for item in old.evidence if not unjudged({"evidence": (item,)}))  # this person could read it
+        evidence = tuple(item for item in read if not is_remark(item))
         new = Verdict(target, "fact", label, p=P_TRUE[label], informativeness=rating, evidence=evidence, by=PERSON)
         verdicts = [*verdicts, new] if place is None else [*verdicts[:place], new, *verdicts[place + 1 :]]
         if rating != old.informativeness:  # of no use for a reason that holds no more

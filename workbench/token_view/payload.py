@@ -11,7 +11,7 @@ from typing import Any
 
 from workbench.credit.advantages import ESTIMATORS, advantages
 from workbench.credit.attribute import is_placed, place, settle, token_at
-from workbench.failures import is_logged, unjudged
+from workbench.failures import is_logged, is_remark, remarks, unjudged
 from workbench.types import REASONS, Claim, Feedback, Passage, Reward, Verdict, WorkbenchError
 
 CONTEXT = 220  # characters of a long passage shown on each side of what supports the claim
@@ -162,7 +162,7 @@ def _claim(feedback: Feedback, claim: Claim, lookup: Lookup | None) -> dict[str,
     span = _whole_words(feedback.response.text, claim.span) if claim.span else None
     verdict = feedback.verdict(target, "fact") or feedback.verdict(target) or Verdict(target, "fact")
     text = feedback.response.text
-    items = [item for item in verdict.evidence if not unjudged({"evidence": (item,)})]
+    items = [item for item in verdict.evidence if not unjudged({"evidence": (item,)}) and not is_remark(item)]
     return {
         "id": claim.id,
         "text": claim.text,
@@ -183,9 +183,9 @@ def _claim(feedback: Feedback, claim: Claim, lookup: Lookup | None) -> dict[str,
 
 
 def _notes(verdict: Verdict, subject: Verdict | None) -> list[str]:
-    """What the label does not tell: why nobody compared the claim with anything, and why it is of no use."""
+    """What the label does not tell: why nobody compared the claim with anything, what is against it, why it is of no use."""
     useless = [USELESS_FOR[subject.label]] if subject and subject.label in USELESS_FOR else []
-    return [REASONS.get(reason, reason) for reason in unjudged(vars(verdict)).values()] + useless
+    return [REASONS.get(reason, reason) for reason in unjudged(vars(verdict)).values()] + remarks(vars(verdict)) + useless
 
 
 def _whole_words(text: str, span: tuple[int, int]) -> list[int]:

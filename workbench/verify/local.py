@@ -4,14 +4,27 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from workbench.entailment.verifier import Check, Unsupported, Verifier
 from workbench.failures import unparsed
 from workbench.knowledge import Search
-from workbench.types import UNFOUND, Checked, Claim, Claims, Cost, Failure, Passage, Response, Verdict, Verify
+from workbench.types import (
+    OBJECTION,
+    THRESHOLD,
+    UNFOUND,
+    Checked,
+    Claim,
+    Claims,
+    Cost,
+    Failure,
+    Passage,
+    Response,
+    Verdict,
+    Verify,
+)
 from workbench.verify.claims import HEDGED, is_hedged, open_claims, retrieve, searched
 from workbench.verify.evidence import cite
 
@@ -135,8 +148,15 @@ def _verdict(
     if is_hedged(*row, claim):
         label = HEDGED.get(label, label)
     rating = informativeness(row[1].claims, row[0].question.text)[claim.id]
-    evidence = _evidence(claim, passages, check)
+    evidence = (*_evidence(claim, passages, check), *_remarks(verifier, check))
     return Verdict(f"claim:{claim.id}", "fact", label, p=check.support, informativeness=rating, evidence=evidence, by="local")
+
+
+def _remarks(verifier: Verifier, check: Check) -> Iterator[Mapping[str, Any]]:
+    """What speaks against the claim; else the threshold, where P(true) is close to it."""
+    yield from ({OBJECTION: kind, "text": text} for kind, text in check.objections)
+    if not check.objections and verifier.is_close(check):
+        yield {THRESHOLD: verifier.settings.support}
 
 
 def _evidence(claim: Claim, passages: Sequence[Passage], check: Check) -> tuple[Mapping[str, Any], ...]:

@@ -1,0 +1,110 @@
+"""Claims that people call supported, altered in one thing: a year by one, another number, another name, two roles exchanged.
+
+What the evidence says is then something else, and none of them may be called correct. `whole` is how many of the claims are
+called correct as they stand: what the rules cost. Roles are exchanged in claims of our own (`turned.tsv`): when and where
+something happened ("life"), and who did it to whom ("deed"). Those kept aside were written before they were judged; `FIRST` is
+how many were called correct then. What they showed was mended afterwards.
+"""
+
+from __future__ import annotations
+
+import csv
+import random
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from benchmarks.human import stats
+from benchmarks.human.cache import Remembered
+from benchmarks.human.faithful import HALVES, half
+from benchmarks.human.verdicts import SETS, Pair
+from workbench.entailment import Row, Verifier
+from workbench.entailment.augment import NAME, exchange_name, exchange_number
+from workbench.types import Passage
+
+YEAR = re.compile(r"(?<![\d,.$£€-])(1\d{3}|20[0-2]\d)(?![\d,]\d|s\b|-)")
+TURNED = Path(__file__).parent / "turned.tsv"
+Alter = Callable[[Pair, random.Random], str | None]
+
+
+def another_year(pair: Pair, rng: random.Random) -> str | None:
+    """One year of the claim that its evidence has, off by one."""
+    texts = _texts(pair)
+    found = [match for match in YEAR.finditer(pair.claim) if match[0] in texts]
+    if not found:
+        return None
+    match = rng.choice(found)
+    return f"{pair.claim[: match.start()]}{int(match[0]) + rng.choice((-1, 1))}{pair.claim[match.end() :]}"
+
+
+def another_number(pair: Pair, rng: random.Random) -> str | None:
+    """Another number of the same size and look, of one that the evidence has and that is no year."""
+    new = exchange_number(_row(pair), rng)
+    return None if new is None or YEAR.sub("", new.claim) == YEAR.sub("", pair.claim) else new.claim
+
+
+def another_name(pair: Pair, rng: random.Random) -> str | None:
+    new = exchange_name(sorted(set(NAME.findall(_texts(pair)))) or ["Oslo"])(_row(pair), rng)
+    return None if new is None else new.claim
+
+
+FIRST = {"roles exchanged: life": {"correct": 2, "n": 12}, "roles exchanged: deed": {"correct": 2, "n": 12}}
+KINDS: dict[str, Alter] = {"a year by one": another_year, "another number": another_number, "another name": another_name}
+
+
+def ways(verifier: Remembered) -> dict[str, Remembered]:
+    """The verifier as it is, without the rules about numbers, names and roles, and as it was when windows were pooled by
+    their greatest probabilities too."""
+    bare = Remembered(verifier, verifier.sha256, verifier.file.parent)
+    bare.known, bare.object_to = verifier.known, lambda claim, evidence: []
+    before = Remembered(bare, verifier.sha256, verifier.file.parent)
+    before.known, before.object_to = verifier.known, bare.object_to
+    before.settings = replace(verifier.settings, pool="max")
+    return {"as it is": verifier, "without rules": bare, "and without a deciding window": before}
+
+
+def measure(folder: Path, verifier: Remembered, limit: int | None) -> dict[str, Any]:
+    """By kind and half of the claims, in all `ways`."""
+    supported = [pair for data in SETS.values() for pair in data.read(folder)[:limit] if pair.label == 0]
+    found: dict[str, Any] = {}
+    for kind, alter in KINDS.items():
+        for number, name in enumerate(HALVES):
+            whole = [pair for pair in supported if half(pair.group) == number]
+            both = [(pair, alter(pair, random.Random(f"{kind}-{pair.claim}"))) for pair in whole]
+            found.setdefault(kind, {})[name] = _called(ways(verifier), [(pair, text) for pair, text in both if text])
+    for kind in ("life", "deed"):
+        for name in HALVES:
+            found.setdefault(f"roles exchanged: {kind}", {})[name] = _called(ways(verifier), turned(name, kind))
+    for kind, first in FIRST.items():
+        found[kind]["kept aside"]["first"] = stats.wilson(first["correct"], first["n"])
+    return found
+
+
+def turned(name: str, kind: str) -> list[tuple[Pair, str]]:
+    with TURNED.open(encoding="utf-8", newline="") as file:
+        rows = [row for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE) if row["half"] == name]
+    return [(Pair(row["claim"], (row["evidence"],), 0, row["claim"]), row["turned"]) for row in rows if row["kind"] == kind]
+
+
+def _called(judges: Mapping[str, Verifier], pairs: Sequence[tuple[Pair, str]]) -> dict[str, Any]:
+    """How many of the altered claims, and of the claims as they stand, are called correct."""
+    claims = {"altered": [replace(pair, claim=text) for pair, text in pairs], "whole": [pair for pair, _ in pairs]}
+    return {
+        name: {way: stats.wilson(_correct(one, some), len(some)) for way, one in judges.items()}
+        for name, some in claims.items()
+    }
+
+
+def _correct(verifier: Verifier, pairs: Sequence[Pair]) -> int:
+    checks = verifier.check_all([(pair.claim, pair.passages) for pair in pairs])
+    return sum(verifier.label(check) == "correct" for check in checks)
+
+
+def _row(pair: Pair) -> Row:
+    return Row(_texts(pair), pair.claim, pair.label)
+
+
+def _texts(pair: Pair) -> str:
+    return " ".join(f"{one.title}. {one.text}" if isinstance(one, Passage) else one for one in pair.passages)

@@ -1,0 +1,149 @@
+"""What a text mentions: its words in one writing, its numbers as values, its dates as (year, month, day)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import NamedTuple
+
+from workbench.answers.kept import kept
+from workbench.answers.text import MONTHS, SCALES, canonical, read_number
+
+LONGEST = 18  # digits of a number; a longer row of digits is a code, and is compared as a word
+Date = tuple[int, int, int]  # year, month and day; 0 where it is not said
+
+DENIALS = frozenset("not no never nobody none nothing neither nor without cannot".split())
+_PIECE = re.compile(
+    r"(?P<date>(?<![\w-])[1-9]\d{3}-(?:0[1-9]|1[0-2])(?:-\d\d)?(?![\w-]))"
+    r"|(?P<number>\d+(?:\.\d+)?)(?P<suffix>[^\W\d_]*)|(?P<word>[^\W\d_][^\W_]*)|(?P<mark>[^\w\s]|\n)"
+)
+_POSSESSIVE = re.compile(r"(?<=[^\W\d_])['’]s\b")
+_DECADE = re.compile(r"(?<=\d0) ?['’]s\b")  # "the 1970 's" of tokenised texts
+_HYPHEN = re.compile(r"(?<=[^\W\d_])-(?=[^\W\d_])")
+_SLASHED = re.compile(r"(?<![\d/.])(\d{1,2})([/.])(\d{1,2})\2([12]\d{3})(?![\d/])")
+_SHORT = {"k": 10**3, "m": 10**6, "mn": 10**6, "b": 10**9, "bn": 10**9, "tn": 10**12}
+_UNITS = "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth"
+_UNITS += " sixteenth seventeenth eighteenth nineteenth"
+_ORDINAL = {word: value for value, word in enumerate(_UNITS.split(), start=1)}
+_TENTHS = "twentieth thirtieth fortieth fiftieth sixtieth seventieth eightieth ninetieth hundredth"
+_ORDINAL |= {word: 10 * i for i, word in enumerate(_TENTHS.split(), start=2)}
+_TENS = {word: 10 * i for i, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), start=2)}
+_DECADES = {f"{word.removesuffix('y')}ies": value for word, value in _TENS.items()}
+_ROMAN = re.compile(r"(?=[IVX])X{0,3}(?:IX|IV|V?I{0,3})")
+
+
+_NO_DENIAL = frozenset(
+    "only just merely disputed doubted denied wrong untrue false until before less fewer more later earlier doubt "
+    "question".split()
+)
+
+
+class Token(NamedTuple):
+    """A word, a number or a mark. `values` are what a number may stand for: "3m" is three of something or three million."""
+
+    word: str  # small letters, without diacritics; digits as they are
+    shown: str
+    name: bool = False  # begins with a capital
+    values: tuple[Decimal, ...] = ()
+    kind: str = "word"  # or "cardinal", "ordinal", "decade", "date", "mark"
+    date: Date = (0, 0, 0)
+    spelt: bool = False  # in words: "twelve"
+    rounded: bool = False  # with a scale or a point: "1.2 million"
+    unit: str = ""  # written to the number: "km" of "5km"
+
+
+@kept
+def read(text: str) -> tuple[Token, ...]:
+    """The tokens of `text`, in time linear in its length."""
+    plain = _HYPHEN.sub(" ", canonical(_SLASHED.sub(_slashed, _POSSESSIVE.sub("", _DECADE.sub("s", text)))))
+    pieces = [_token(match) for match in _PIECE.finditer(plain)]
+    found: list[Token] = []
+    i = 0
+    while i < len(pieces):
+        joined, used = _joined(pieces, i)
+        found.append(joined)
+        i += used
+    return tuple(found)
+
+
+def affirmed(tokens: Sequence[Token]) -> Sequence[Token]:
+    """Up to the first denial: what stands behind it the evidence need not have. "Not until 1931", "no doubt" deny nothing."""
+    for i, token in enumerate(tokens):
+        if token.word in DENIALS and not (i + 1 < len(tokens) and tokens[i + 1].word in _NO_DENIAL):
+            return tokens[:i]
+    return tokens
+
+
+def _slashed(match: re.Match[str]) -> str:
+    """13/03/1964 as 1964-03-13; of 03/04/1964, which may be either, only the year is sure."""
+    first, second, year = int(match[1]), int(match[3]), match[4]
+    day, month = (first, second) if first > 12 else (second, first)
+    return f"{year}-{month:02}-{day:02}" if 12 < day < 32 and 0 < month < 13 else year
+
+
+def _token(match: re.Match[str]) -> Token:
+    text = match[0]
+    if match["mark"]:
+        return Token(text, text, kind="mark")
+    if match["date"]:
+        year, month, *day = map(int, text.split("-"))
+        return Token(text, text, kind="date", date=(year, month, day[0] if day else 0))
+    if match["number"] and len(match["number"]) <= LONGEST:
+        return _digits(match["number"], match["suffix"].casefold(), text)
+    roman = roman_value(text) if text[0] in "IVX" else 0
+    return Token(text.casefold(), text, name=text[0].isupper(), values=(Decimal(roman),) * bool(roman))
+
+
+def _digits(number: str, suffix: str, text: str) -> Token:
+    value = Decimal(number)
+    if suffix in ("st", "nd", "rd", "th"):
+        return Token(number, text, values=(value,), kind="ordinal")
+    if suffix == "s" and value % 10 == 0 and value > 0:
+        return Token(number, text, values=(value,), kind="decade")
+    values = (value, value * _SHORT[suffix]) if suffix in _SHORT else (value,)
+    return Token(number, text, values=values, kind="cardinal", rounded="." in number or len(values) > 1, unit=suffix)
+
+
+def _joined(pieces: list[Token], i: int) -> tuple[Token, int]:
+    """The token at `i`, or the number that several words make from there, and how many they are."""
+    piece, after = pieces[i], pieces[i + 1].word if i + 1 < len(pieces) else ""
+    if piece.word in _DECADES:
+        return piece._replace(values=(Decimal(_DECADES[piece.word]),), kind="decade", spelt=True), 1
+    if piece.word in _ORDINAL:
+        return _ordinal(piece, _ORDINAL[piece.word], 1)
+    if piece.word in _TENS and 0 < _ORDINAL.get(after, 0) < 10:
+        return _ordinal(piece._replace(shown=f"{piece.shown} {after}"), _TENS[piece.word] + _ORDINAL[after], 2)
+    if not (piece.kind == "cardinal" or (piece.word in SCALES and not piece.name) or piece.word in _WORDS):
+        return piece, 1
+    window = pieces[i : i + 12]
+    value, used = read_number([one.word for one in window])
+    if not used:
+        return piece, 1
+    shown = " ".join(one.shown for one in window[:used])
+    rounded = any(one.word in SCALES and one.word != "hundred" for one in window[:used])
+    spelt = piece.kind != "cardinal"
+    return Token(str(value), shown, values=(value,), kind="cardinal", spelt=spelt, rounded=rounded or piece.rounded), used
+
+
+def _ordinal(piece: Token, value: int, used: int) -> tuple[Token, int]:
+    return piece._replace(values=(Decimal(value),), kind="ordinal", spelt=True), used
+
+
+_WORDS = frozenset(
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen "
+    "nineteen".split()
+) | frozenset(_TENS)
+
+
+def roman_value(text: str) -> int:
+    """The value of a Roman number below 40, else 0."""
+    if not _ROMAN.fullmatch(text):
+        return 0
+    digits = [{"I": 1, "V": 5, "X": 10}[letter] for letter in text]
+    return sum(-one if one < after else one for one, after in zip(digits, [*digits[1:], 0], strict=True))
+
+
+def month(word: str) -> int:
+    """1 to 12 for the name of a month, else 0."""
+    return MONTHS.index(word) + 1 if word in MONTHS else 0
