@@ -77,7 +77,7 @@ def changed() -> None:
         ({"loss_type": "dapo", "epsilon_high": None}, "epsilon_high is 0.28, not None"),
         ({"loss_type": "dapo", "epsilon_high": 0.2, "mask_truncated_completions": False, "weight_decay": 0.0}, ""),
     ):
-        arguments = GRPOConfig(output_dir="unused", use_cpu=True, bf16=False, report_to="none", **given)  # type: ignore[arg-type]
+        arguments = GRPOConfig(output_dir="unused", use_cpu=True, bf16=False, report_to="none", **given)
         try:
             check_kept(SimpleNamespace(args=arguments), given)
             found = ""
