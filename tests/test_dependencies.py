@@ -81,6 +81,14 @@ def test_constraints_have_the_versions_that_the_project_pins() -> None:
     assert pins(TABLES["build-system"]["requires"]) == {"setuptools": constrained()["setuptools"]}
 
 
+@pytest.mark.parametrize("file", sorted((ROOT / "tests" / "engines").glob("*.txt")), ids=lambda file: file.stem)
+def test_an_engine_that_takes_the_constraints_has_the_projects_versions(file: Path) -> None:
+    own = pins(re.findall(r"^[\w.-]+==\S+", file.read_text(), re.M))
+    every = constrained() | pins([text for group in project().values() for text in group])
+    if "-c ../../constraints.txt" in file.read_text().splitlines():
+        assert own and {name: every[name] for name in own if name in every} == {n: own[n] for n in own if n in every}
+
+
 def test_make_installs_by_the_constraints() -> None:
     installs = re.findall(r"^.*\$\(PIP\) install .*$", (ROOT / "Makefile").read_text(), re.M)
     assert installs and all("$(PINNED)" in line for line in installs)

@@ -247,6 +247,7 @@ def test_a_run_is_known_by_its_questions_of_two_facets() -> None:
 def test_the_stages_are_those_that_the_settings_need() -> None:
     assert stage_names([]) == ["cold_start", "reward_model", "reference", "ppo"]
     assert stage_names(["forag.trainer=grpo"]) == ["cold_start", "reward_model", "grpo"]
+    assert stages_of(FORAG, configured(FORAG, few(12), overrides=["forag.trainer=grpo"]), few(12), 1)[-1].plain  # a model pays
     assert stage_names(["forag.cold_samples=0", "forag.baseline=false"]) == ["reward_model", "ppo"]
     assert stage_names(["forag.rewarded=judge"]) == ["cold_start", "reference", "ppo"]
     assert stage_names(["forag.trainer=unlikelihood"]) == ["cold_start", "unlikelihood"]

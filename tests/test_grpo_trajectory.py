@@ -23,9 +23,9 @@ from workbench.recipes import METHODS
 from workbench.store import iter_feedback
 from workbench.train.credit import whole_responses
 from workbench.train.grpo import GRPO, check, grpo_stage, make_adapter, make_trainer, may_be_unsloths, train_grpo
-from workbench.train.models import load_trainee
+from workbench.train.models import import_unsloth_first, load_trainee
 from workbench.train.record import Record
-from workbench.train.stage import Stage
+from workbench.train.stage import Job, Stage
 from workbench.types import Feedback, Response, Reward, WorkbenchError
 
 CONFIG = replace(
@@ -238,6 +238,47 @@ def test_unsloth_is_imported_for_no_run_that_it_would_spoil(
     method = replace(METHODS["truthrl"], stages=lambda *_: [Stage("grpo", lambda job: "interrupted", 1, plain)])
     assert run_experiment(method, SMALL, place, out, seed=1, threads=1)["status"] == "interrupted"
     assert ("unsloth" in sys.modules) is not plain
+
+
+@pytest.mark.parametrize(
+    ("asked", "made"), [(False, "UnslothGRPOTrainer"), (True, "GRPOTrainer"), (True, "UnslothGRPOTrainer")]
+)
+def test_without_a_gpu_unsloth_runs_where_its_switch_is_set_and_it_makes_a_trainer(
+    asked: bool, made: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Modules of these names stand for the packages: only what is imported is looked at. It says nothing when it makes none."""
+    (tmp_path / "unsloth" / "models").mkdir(parents=True)
+    for name in ("unsloth/__init__.py", "unsloth/models/__init__.py"):
+        (tmp_path / name).write_text("")
+    (tmp_path / "trl.py").write_text("class GRPOTrainer: ...\n")
+    patch = f"def _patch_trl_rl_trainers(file):\n    import trl\n    trl.GRPOTrainer = type('{made}', (), {{}})\n"
+    (tmp_path / "unsloth" / "models" / "rl.py").write_text(patch)
+    monkeypatch.syspath_prepend(tmp_path)
+    for variable in ("UNSLOTH_COMPILE_LOCATION", "UNSLOTH_DISABLE_STATISTICS", "UNSLOTH_COMPILE_DISABLE"):
+        monkeypatch.setenv(variable, "0")
+    monkeypatch.setenv("UNSLOTH_ALLOW_CPU", str(int(asked)))
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    for name in ("trl", "unsloth", "unsloth.models", "unsloth.models.rl"):  # which are put back afterwards
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
+        monkeypatch.delitem(sys.modules, name)
+    assert import_unsloth_first() is (asked and made.startswith("Unsloth"))
+    assert ("unsloth" in sys.modules) is asked
+    assert ("Unsloth made no GRPO trainer" in capsys.readouterr().err) is (asked and not made.startswith("Unsloth"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("plain", [False, True])
+def test_unsloth_is_not_looked_for_where_a_language_model_pays(
+    plain: bool, policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """TRL is there already, as after a cold start, so that whoever looks for Unsloth says that it comes too late."""
+    import trl  # noqa: F401
+
+    monkeypatch.setenv("UNSLOTH_ALLOW_CPU", "1")
+    config = replace(CONFIG, importance_sampling="token")
+    stage = grpo_stage(config, run.QUESTIONS, all_scored, "m", plain=plain)
+    assert stage.plain is plain and stage.run(Job(policy, tmp_path, 1)) == "done"
+    assert ("unsloth: not used, TRL was imported before it" in capsys.readouterr().err) is not plain
 
 
 def test_another_loss_than_ours_is_an_error_at_the_first_step(

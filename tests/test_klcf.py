@@ -159,6 +159,8 @@ def test_the_stages_are_those_that_the_settings_need() -> None:
     assert stage_names("klcf.rewarded=confidence") == ["prepare", "truth", "grpo"]
     assert stage_names("klcf.trainer=dpo") == ["prepare", "truth", "dpo"]
     assert stage_names("klcf.w_general=1", "klcf.w_truth=0") == ["prepare", "general", "grpo"]
+    for settings, plain in (((), True), (("klcf.w_check=0", "klcf.rewarded=judge"), False)):  # Unsloth would change what pays
+        assert stages_of(KLCF, configured(KLCF, few(), overrides=settings), few(), 1)[-1].plain is plain
     shared = stages_of(KLCF, configured(KLCF, few()), few(), 1)
     assert [stage.rests_on is not None for stage in shared] == [True, True, False]
 

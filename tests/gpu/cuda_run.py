@@ -1,13 +1,14 @@
-"""One process of the CUDA tests: Unsloth patches TRL for good, so each path needs an interpreter of its own.
+"""One process of the tests of both loading paths: Unsloth patches TRL for good, so each path needs an interpreter of its own.
 
 python -m tests.gpu.cuda_run train plain|unsloth OUT
-python -m tests.gpu.cuda_run losses plain|unsloth OUT BATCH
+python -m tests.gpu.cuda_run losses plain|unsloth FOLDER CASE …     (as in `grpo/0.05`: a case's name says its settings)
 """
 
 from __future__ import annotations
 
 import sys
 import zlib
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,8 @@ from typing import Any
 from workbench.bench import bench
 from workbench.recipes.method import Prompts, scaled, training_questions
 from workbench.recipes.truthrl import METHOD
-from workbench.train.credit import right_aligned
-from workbench.train.grpo import make_trainer, train_grpo
+from workbench.train.credit import right_aligned, without
+from workbench.train.grpo import GRPO, make_trainer, train_grpo
 from workbench.train.models import Trainee, load_trainee
 from workbench.train.record import Record
 from workbench.train.trl_adapter import TRLAdapter
@@ -42,53 +43,83 @@ def train_small(path: str, out: Path) -> None:
     print_peak(path)
 
 
-def losses(path: str, out: Path, batch_file: Path) -> None:
-    """Write the loss and the adapter's gradients on one fixed batch, for each kind of advantages, to OUT (safetensors).
+def losses(path: str, folder: Path, cases: Sequence[str]) -> None:
+    """Write the loss and the adapter's gradients of each case, for each kind of advantages, to FOLDER/PATH.safetensors.
 
-    The batch is sampled by the process that finds no BATCH yet, and read by the other one.
+    A batch is sampled by the process that finds none of its settings in FOLDER yet, and read by the other one.
     """
-    import torch
-    from safetensors.torch import load_file, save_file
+    from safetensors.torch import save_file
 
-    chosen, config = bench("tiny"), replace(CONFIG.grpo, beta=0.05)  # with all that a loss can be made of
+    chosen = bench("tiny")
     asked, grade = training_questions(Prompts(), chosen), METHOD.grader(CONFIG, chosen.checks)
     trainee = load_trainee(chosen.path("sft"), lora_r=8, lora_alpha=16, seed=1, unsloth=path == "unsloth")
     assert trainee.path == path, trainee.path
     fill_adapter(trainee)
-    folder = out.parent / f"{path}-run"
-    folder.mkdir(exist_ok=True)
     results: dict[str, Any] = {}
-    with Record(folder, "truthrl", grade, steps=config.steps, done=0, max_failed=config.max_failed) as record:
-        adapter = Unrecorded(record, asked, trainee.tokenizer, config.group_size)
-        trainer = make_trainer(config, trainee, adapter, folder, seed=1)
-        trainer.model.train()
-        trainer.current_gradient_accumulation_steps = 1  # set by the training loop, which does not run here
-        if not batch_file.exists():
-            sampled = trainer._prepare_inputs(next(iter(trainer.get_train_dataloader())))
-            kept = {key: value for key, value in sampled.items() if isinstance(value, torch.Tensor)}
-            save_file({key: value.cpu().contiguous() for key, value in kept.items()}, batch_file)
-        device = next(trainer.model.parameters()).device
-        batch = {key: value.to(device) for key, value in load_file(batch_file).items()}
-        if path == "plain":
-            batch = right_aligned(batch)
-        padding = (batch["prompt_mask"] == 0).sum(1)
-        assert padding.min() < padding.max(), "prompts of one length would not show advantages in the wrong columns"
-        batch["completion_mask"][0] = 0  # as that of a response that could not be graded
-        rows, length = batch["completion_ids"].shape
-        one = torch.linspace(-1, 2, rows, device=device)
-        ramp = torch.linspace(0.5, 1.5, length, device=device)
-        kinds = {"one": one, "constant": one[:, None].expand(rows, length), "varied": one[:, None] * ramp}
-        for kind in ADVANTAGES:
-            trainer.model.zero_grad()
-            with trainer.compute_loss_context_manager():
-                loss = trainer.compute_loss(trainer.model, {**batch, "advantages": kinds[kind].contiguous()})
-            assert loss.dim() == 0, loss.shape
-            loss.backward()
-            results[f"{kind}/loss"] = loss.detach().float().cpu()
-            for name, weight in trained(trainee):
-                results[f"{kind}/{name}"] = weight.grad.float().cpu().contiguous()
-    save_file(results, out)
+    for case in cases:
+        config, run = settings_of(case), folder / f"{path}-{case.replace('/', '-')}"
+        run.mkdir()
+        with Record(run, "truthrl", grade, steps=config.steps, done=0, max_failed=config.max_failed) as record:
+            adapter = Unrecorded(record, asked, trainee.tokenizer, config.group_size)
+            trainer = make_trainer(config, trainee, adapter, run, seed=1)
+            trainer.model.train()
+            trainer.current_gradient_accumulation_steps = 1  # set by the training loop, which does not run here
+            batch = batch_of(trainer, folder / f"batch-{case.partition('/')[2].replace('/', '-')}.safetensors")
+            batch = without([0], batch, trainer.accelerator)  # as that of a response that could not be graded
+            for kind, advantages in advantages_of(batch).items():
+                given = {**batch, "advantages": advantages}
+                results |= {f"{case}/{kind}/{name}": value for name, value in learnt(trainer, trainee, given).items()}
+    save_file(results, folder / f"{path}.safetensors")
     print_peak(path)
+
+
+def settings_of(case: str) -> GRPO:
+    """Of "dapo/0.05": the type of the loss and the weight of the KL, with all else that a loss can be made of; "dapo/0.05/old"
+    learns from responses that were sampled some updates ago."""
+    loss_type, beta, *old = case.split("/")
+    found = replace(CONFIG.grpo, beta=float(beta), iterations=2 if old else 1)
+    return replace(found, **{"loss_type": loss_type})  # which mypy knows as one of four words
+
+
+def batch_of(trainer: Any, file: Path) -> dict[str, Any]:
+    """Responses to prompts of several lengths, with the log-probabilities that a loss asks for; those of an older policy are
+    as far from the present ones as clips some tokens."""
+    import torch
+    from safetensors.torch import load_file, save_file
+
+    if not file.exists():
+        sampled = trainer._prepare_inputs(next(iter(trainer.get_train_dataloader())))
+        kept = {key: value.cpu().contiguous() for key, value in sampled.items() if isinstance(value, torch.Tensor)}
+        if "old_per_token_logps" in kept:
+            noise = torch.randn(kept["old_per_token_logps"].shape, generator=torch.Generator().manual_seed(1))
+            kept["old_per_token_logps"] += 0.2 * noise
+        save_file(kept, file)
+    device = next(trainer.model.parameters()).device
+    batch = {key: value.to(device) for key, value in load_file(file).items()}
+    padding = (batch["prompt_mask"] == 0).sum(1)
+    assert padding.min() < padding.max(), "prompts of one length would not show advantages in the wrong columns"
+    return batch
+
+
+def advantages_of(batch: dict[str, Any]) -> dict[str, Any]:
+    import torch
+
+    rows, length = batch["completion_ids"].shape
+    one = torch.linspace(-1, 2, rows, device=batch["completion_ids"].device)
+    ramp = torch.linspace(0.5, 1.5, length, device=one.device)
+    kinds = {"one": one, "constant": one[:, None].expand(rows, length), "varied": one[:, None] * ramp}
+    return {kind: kinds[kind].contiguous() for kind in ADVANTAGES}
+
+
+def learnt(trainer: Any, trainee: Trainee, batch: dict[str, Any]) -> dict[str, Any]:
+    """The loss of a batch, by the name of `loss`, and the gradients by those of their weights."""
+    trainer.model.zero_grad()
+    with trainer.compute_loss_context_manager():
+        loss = trainer.compute_loss(trainer.model, batch if trainee.path == "unsloth" else right_aligned(batch))
+    assert loss.dim() == 0, loss.shape
+    loss.backward()
+    gradients = {name: weight.grad.float().cpu().contiguous() for name, weight in trained(trainee)}
+    return {"loss": loss.detach().float().cpu(), **gradients}
 
 
 def print_peak(path: str) -> None:
@@ -112,8 +143,8 @@ def fill_adapter(trainee: Trainee) -> None:
 
 
 if __name__ == "__main__":
-    task, path, *files = sys.argv[1:]
+    task, path, folder, *cases = sys.argv[1:]
     if task == "train":
-        train_small(path, Path(files[0]))
+        train_small(path, Path(folder))
     else:
-        losses(path, Path(files[0]), Path(files[1]))
+        losses(path, Path(folder), cases)

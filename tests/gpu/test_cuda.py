@@ -18,14 +18,15 @@ pytestmark = pytest.mark.gpu
 ROOT = Path(__file__).resolve().parent.parent.parent
 OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
 PATHS = ["plain", "unsloth"]
+CASE = "grpo/0.05"  # see `cuda_run`
 
 
-def launch(task: str, path: str, *files: Path) -> None:
+def launch(task: str, path: str, folder: Path, *cases: str) -> None:
     """Run a task by a path, and see that it was that path; `pytest -rA` shows how much memory it took."""
     if path == "unsloth" and importlib.util.find_spec("unsloth") is None:
         pytest.skip("Unsloth is not installed")
-    command = [sys.executable, "-m", "tests.gpu.cuda_run", task, path, *map(str, files)]
-    log = files[0].parent / f"{task}-{path}.log"  # there to be read when the process hangs, too
+    command = [sys.executable, "-m", "tests.gpu.cuda_run", task, path, str(folder), *cases]
+    log = folder / f"{task}-{path}.log"  # there to be read when the process hangs, too
     with log.open("w") as told:
         done = subprocess.run(command, cwd=ROOT, env=os.environ | OFFLINE, stdout=told, stderr=told, timeout=540)
     output = log.read_text()
@@ -61,13 +62,14 @@ def test_truthrl_trains(path: str, tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    """Losses and gradients of both paths on the batch that the Unsloth path sampled (it adds keys of its own to it)."""
+    """Losses and gradients of both paths, with a KL, on the batch that the Unsloth path sampled (it adds keys to it)."""
     from safetensors.torch import load_file
 
     folder = tmp_path_factory.mktemp("losses")
     for path in reversed(PATHS):
-        launch("losses", path, folder / f"{path}.safetensors", folder / "batch.safetensors")
-    return {path: load_file(folder / f"{path}.safetensors") for path in PATHS}
+        launch("losses", path, folder, CASE)
+    found = {path: load_file(folder / f"{path}.safetensors") for path in PATHS}
+    return {path: {name.removeprefix(f"{CASE}/"): value for name, value in part.items()} for path, part in found.items()}
 
 
 def apart(one: dict[str, Any], other: dict[str, Any], kind: str, other_kind: str) -> float:

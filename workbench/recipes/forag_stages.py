@@ -257,7 +257,8 @@ def _rl(course: Course) -> Stage:
     def stage(grade: Grade) -> Stage:
         if config.trainer == "ppo":
             return ppo_stage(config.ppo, course.questions, grade, course.method.name)
-        return grpo_stage(config.grpo, course.questions, grade, course.method.name)
+        plain = config.rewarded == "model"
+        return grpo_stage(config.grpo, course.questions, grade, course.method.name, plain=plain)
 
     return replace(stage(_unpaid), run=lambda job: stage(course.paying(job, config.compares)).run(job))
 

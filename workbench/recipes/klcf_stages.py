@@ -280,8 +280,13 @@ def _last(course: Course) -> Stage:
     if config.trainer == "dpo":
         last = dpo_stage(config.dpo, lambda job: _pairs(course, job))
     else:
-        last = grpo_stage(config.grpo, course.questions, _never, name)
-        last = replace(last, run=lambda job: grpo_stage(config.grpo, course.listed(job), course.paying(job), name).run(job))
+        plain = course.models or bool(config.w_general)
+
+        def stage(questions: Sequence[Question], grade: Grade) -> Stage:
+            return grpo_stage(config.grpo, questions, grade, name, plain=plain)
+
+        last = stage(course.questions, _never)
+        last = replace(last, run=lambda job: stage(course.listed(job), course.paying(job)).run(job))
     return replace(last, check=lambda policy: _can_read(course))
 
 

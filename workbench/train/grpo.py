@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -121,15 +122,17 @@ def asked(config: GRPO, count: int, seed: int) -> list[int]:
     return order(count, config.steps * config.prompts_per_step, seed)
 
 
-def grpo_stage(config: GRPO, questions: Sequence[Question], grade: Grade, method: str) -> Stage:
+def grpo_stage(config: GRPO, questions: Sequence[Question], grade: Grade, method: str, *, plain: bool = False) -> Stage:
     """`train_grpo` from the policy that the run starts from, as a stage called "grpo".
+
+    `plain` leaves Unsloth out where `grade` holds a language model: it would change that one's forward pass as the policy's.
 
     Raises:
         WorkbenchError: settings that cannot work, in this process or at all.
     """
     check(config)
-    plain = may_be_unsloths(config, None) is False
-    return training("grpo", train_grpo, config, questions, grade, method, plain)
+    plain = plain or may_be_unsloths(config, None) is False
+    return training("grpo", partial(train_grpo, unsloth=False if plain else None), config, questions, grade, method, plain)
 
 
 def train_grpo(

@@ -15,6 +15,7 @@ from typing import Any
 from workbench.disk import cache_folder
 from workbench.policy import check_policy_name, load_checkpoint
 from workbench.runs.checkpoints import mark_complete
+from workbench.train import unsloth_on_cpu
 from workbench.types import WorkbenchError
 
 AGAIN = "compute activations a second time in the backward pass: a fraction of the memory, half as long again to learn"
@@ -33,12 +34,9 @@ class Trainee:
 def import_unsloth_first() -> bool:
     """Import Unsloth if it can run here. To be called before TRL is first imported, because Unsloth patches it.
 
-    Anything that goes wrong means the plain path: without a GPU Unsloth raises NotImplementedError, with a driver or
-    version that does not suit it other errors.
+    Anything that goes wrong means the plain path: with a driver or version that does not suit it, Unsloth raises what it likes.
     """
-    import torch
-
-    if not torch.cuda.is_available():
+    if not has_gpu() and not unsloth_on_cpu.asked_for():
         return False
     if "trl" in sys.modules and "unsloth" not in sys.modules:
         print("unsloth: not used, TRL was imported before it", file=sys.stderr)
@@ -47,12 +45,23 @@ def import_unsloth_first() -> bool:
     # Its generated sources otherwise go to the working directory.
     os.environ.setdefault("UNSLOTH_COMPILE_LOCATION", compile_folder())
     try:
+        if not has_gpu():
+            unsloth_on_cpu.leave_uncompiled()
         import unsloth  # noqa: F401
-    except Exception as error:  # see the docstring: it raises what it likes
+
+        if unsloth_on_cpu.asked_for():  # with a GPU, too, Unsloth then leaves TRL as it is
+            unsloth_on_cpu.patch_grpo()
+    except Exception as error:  # see the docstring
         if not isinstance(error, ModuleNotFoundError):
             print(f"unsloth: not used, {type(error).__name__}: {str(error).splitlines()[:1]}", file=sys.stderr)
         return False
     return True
+
+
+def has_gpu() -> bool:
+    import torch
+
+    return bool(torch.cuda.is_available())
 
 
 def compile_folder() -> str:
@@ -93,14 +102,16 @@ def load_trainee(
 
     if unsloth and not usable:
         raise RuntimeError("Unsloth cannot run here: it needs a CUDA device and `pip install unsloth` before TRL is used")
-    if usable:
+    if usable and has_gpu():
         trainee = _load_unsloth(policy, lora_r, lora_alpha, seed, max_length, gradient_checkpointing)
     else:
         set_seed(seed)
-        trainee = _load_plain(policy, lora_r, lora_alpha, device="cuda" if torch.cuda.is_available() else "cpu")
+        trainee = _load_plain(policy, lora_r, lora_alpha, device="cuda" if has_gpu() else "cpu")
         if gradient_checkpointing:
             _checkpoint_layers(trainee.model, policy)
-    where = torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU"
+    if usable and not has_gpu():
+        trainee = Trainee(unsloth_on_cpu.fitted(trainee.model), trainee.tokenizer, "unsloth")
+    where = torch.cuda.get_device_name() if has_gpu() else "CPU"
     print(f"training with {trainee.path} LoRA r={lora_r} on {where}", file=sys.stderr)
     return trainee
 

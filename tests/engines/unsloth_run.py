@@ -1,0 +1,94 @@
+"""One process of the tests of Unsloth without a GPU, which patches TRL for good.
+
+python -m tests.engines.unsloth_run train METHOD OUT
+python -m tests.engines.unsloth_run changed
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from workbench.bench import Bench, bench
+from workbench.experiment import begun, configured, stages_of
+from workbench.jsonl import write_json
+from workbench.recipes import METHODS
+from workbench.recipes.method import scaled
+from workbench.train.models import import_unsloth_first
+from workbench.train.stage import Job
+from workbench.train.trl_trainer import check_kept
+from workbench.types import WorkbenchError
+
+GRPO = {"steps": 2, "prompts_per_step": 8, "group_size": 4, "lora_r": 4, "save_every": 1, "temperature": 0.9}
+# Each recipe's own way, with another loss for each; where Unsloth would have other values, ours are in its way.
+RECIPES: dict[str, dict[str, Any]] = {
+    "truthrl": {"grpo": {**GRPO, "loss_type": "dr_grpo", "beta": 0.02}},
+    "rlfh": {"trainer": "grpo", "grpo": {**GRPO, "max_new_tokens": 32, "micro_batch": 8}},
+    "knowrl": {"cold": {"cold_samples": 0}, "grpo": {**GRPO, "loss_type": "dapo"}},
+    "klcf": {
+        "rewarded": "judge", "prepare": {"samples": 2, "questions": 6},
+        "grpo": {**GRPO, "loss_type": "bnpo", "iterations": 2, "max_new_tokens": 48},
+    },
+}  # fmt: skip
+
+
+def place_of(name: str) -> Bench:
+    """The tiny bench with some of the questions."""
+    tiny, each = bench("tiny"), 80 if name == "klcf" else 10
+    return replace(tiny, questions=lambda *args, **kwargs: tiny.questions(*args, **kwargs)[::each])
+
+
+def config_of(name: str) -> Any:
+    return scaled(configured(METHODS[name], place_of(name)), **RECIPES[name])
+
+
+def train(name: str, out: Path) -> None:
+    """Go through a recipe's stages as an experiment does, without its evaluations; then keep what its trainer was told."""
+    import torch
+
+    method, config = METHODS[name], config_of(name)
+    place = begun(method, config, place_of(name))
+    assert import_unsloth_first()
+    folders: dict[str, Path] = {}
+    *earlier, last = stages_of(method, config, place, 1)
+    for stage in earlier:
+        folders[stage.name] = out / "stages" / stage.name
+        folders[stage.name].mkdir(parents=True)
+        assert stage.run(Job(place.path(place.policy), folders[stage.name], 1, folders)) == "done"
+    assert last.run(Job(place.path(place.policy), out, 1, folders)) == "done"
+    newest = max(out.glob("checkpoints/checkpoint-*"), key=lambda path: int(path.name.rpartition("-")[2]))
+    import trl  # not earlier: Unsloth goes first
+
+    arguments = torch.load(newest / "training_args.bin", weights_only=False)
+    kept = {key: value for key, value in vars(arguments).items() if isinstance(value, str | int | float | None)}
+    write_json(out / "arguments.json", {**kept, "trainer": trl.GRPOTrainer.__name__})
+
+
+def changed() -> None:
+    """What Unsloth's config makes of two settings of ours is named, and what it leaves is not."""
+    assert import_unsloth_first()
+    from trl import GRPOConfig
+
+    for given, told in (
+        ({"loss_type": "dr_grpo", "scale_rewards": "group"}, "scale_rewards is 'none', not 'group'"),
+        ({"loss_type": "dapo", "epsilon_high": None}, "epsilon_high is 0.28, not None"),
+        ({"loss_type": "dapo", "epsilon_high": 0.2, "mask_truncated_completions": False, "weight_decay": 0.0}, ""),
+    ):
+        arguments = GRPOConfig(output_dir="unused", use_cpu=True, bf16=False, report_to="none", **given)
+        try:
+            check_kept(SimpleNamespace(args=arguments), given)
+            found = ""
+        except WorkbenchError as error:
+            found = str(error)
+        assert found == "" if not told else f"({told})" in found, f"{given}: {found!r}"
+
+
+if __name__ == "__main__":
+    task, *rest = sys.argv[1:]
+    if task == "train":
+        train(rest[0], Path(rest[1]))
+    else:
+        changed()

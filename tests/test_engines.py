@@ -1,0 +1,71 @@
+"""How an engine's environment is described, and where what its tests measured is kept."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.engines import told
+from tests.engines.environment import ROOT, STAMP, disk_gb, parts, torch
+
+PINS = """\
+# Why this engine.
+# takes: 2 minutes, 1 GB
+-c ../../constraints.txt
+-e .
+one==1.0  # a word about it
+# Of the next one nothing is needed.
+two==2.0  # alone
+# remove: three four
+"""
+
+
+def test_a_file_of_pins_says_what_is_installed_how() -> None:
+    listed, alone, removed = parts(PINS)
+    assert listed == "-c ../../constraints.txt\n-e .\none==1.0  # a word about it"
+    assert alone == "two==2.0  # alone" and removed == ["three", "four"]
+    assert parts("one\n") == ("one", "", [])
+
+
+def test_an_engine_may_have_a_torch_of_its_own() -> None:
+    assert torch("one\ntorch==1.0+cpu\n") == "torch==1.0+cpu"
+    assert f'"{torch(PINS)}"' in (ROOT / "pyproject.toml").read_text()
+
+
+def test_a_file_with_two_names_takes_its_place_once(tmp_path: Path) -> None:
+    (tmp_path / "one").write_bytes(b"x" * 400_000)
+    once = disk_gb(tmp_path)
+    os.link(tmp_path / "one", tmp_path / "two")
+    assert disk_gb(tmp_path) == once >= 0.0004
+
+
+@pytest.mark.parametrize("engine", sorted(file.stem for file in (ROOT / "tests" / "engines").glob("*.txt")))
+def test_elsewhere_an_engines_tests_say_how_to_run_them(engine: str) -> None:
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", "-rs", f"tests/engines/test_{engine}.py"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0 and f"`make test-engines ENGINE={engine}`" in done.stdout, done.stdout
+
+
+def test_what_was_measured_is_kept_only_where_that_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    results = tmp_path / "engines.json"
+    results.write_text(json.dumps({"zeta": {"kept": 1}, "unsloth": {"older": 1}}))
+    (tmp_path / STAMP).write_text("3.5\n")
+    monkeypatch.setattr(told, "RESULTS", results)
+    monkeypatch.setattr(told, "found_of", {})
+    monkeypatch.setattr("sys.prefix", str(tmp_path))
+    monkeypatch.delenv("WORKBENCH_TELL", raising=False)
+    told.tell("unsloth", {"seconds": 1})
+    assert json.loads(results.read_text())["unsloth"] == {"older": 1}
+    monkeypatch.setenv("WORKBENCH_TELL", "1")
+    told.tell("unsloth", {"loss": {"a": 0.1}, "seconds": 1})
+    told.tell("unsloth", {"loss": {"b": 0.2}, "seconds": 2})
+    found = json.loads(results.read_text())
+    assert list(found) == ["unsloth", "zeta"] and found["zeta"] == {"kept": 1}
+    own = found["unsloth"]
+    assert own["loss"] == {"a": 0.1, "b": 0.2} and own["seconds"] == 2 and "older" not in own
+    assert own["build_minutes"] == 3.5 and {"python", "torch", "trl"} <= own["versions"].keys()
