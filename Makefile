@@ -3,6 +3,8 @@
 # Another torch build:   make demo TORCH_ARGS="--index-url URL"   (PyTorch's own page lists the URLs; a bare torch may bring CUDA)
 # Newer packages:        make clean && make constraints CONSTRAINTS=
 # Tests, one at a time:  make test JOBS=0
+# One engine alone:      make test-engines ENGINE=unsloth
+# Its figures kept:      make test-engines TELL=1                 (benchmarks/results/engines.json)
 
 PYTHON ?= python3
 TORCH_ARGS ?=
@@ -10,6 +12,8 @@ CONSTRAINTS ?= constraints.txt
 LAB_ARGS ?=
 INSPECT_ARGS ?=
 JOBS ?= 2
+TELL ?=
+ENGINE ?= $(patsubst tests/engines/%.txt,%,$(wildcard tests/engines/*.txt))
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -24,10 +28,10 @@ OFFLINE := HF_HUB_OFFLINE=1 HF_DATASETS_OFFLINE=1 TRANSFORMERS_OFFLINE=1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo check test lint lab inspect notebooks constraints clean
+.PHONY: help demo check test test-engines lint lab inspect notebooks constraints clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / && !seen[$$1]++ {printf "  make %-11s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / && !seen[$$1]++ {printf "  make %-12s %s\n", $$1, $$2}' Makefile
 
 demo: $(VENV)/.base ## train a tiny model to say what it knows and to pass on what it does not
 	@$(BIN)/workbench demo
@@ -56,6 +60,15 @@ endif
 	fi; \
 	if [ -n "$$failed" ]; then echo "failed:$$failed" >&2; exit 1; fi
 
+# Whatever fails, the other engines run as well, and the last line says which did.
+test-engines: ## build the environment of each engine (minutes, GBs) and run its tests there
+	@trap 'exit 130' INT; failed=""; \
+	for engine in $(ENGINE); do \
+		$(MAKE) --no-print-directory .engines/$$engine/.made && WORKBENCH_TELL=$(TELL) .engines/$$engine/bin/python -m pytest \
+			-p no:cacheprovider -m engines tests/engines/test_$$engine.py || failed="$$failed $$engine"; \
+	done; \
+	if [ -n "$$failed" ]; then echo "failed:$$failed" >&2; exit 1; fi; echo "passed: $(ENGINE)"
+
 lab: $(VENV)/.notebooks ## open the notebooks in JupyterLab
 	@$(BIN)/jupyter lab --notebook-dir notebooks $(LAB_ARGS)
 
@@ -77,8 +90,8 @@ constraints: $(VENV)/.notebooks $(VENV)/.apps $(VENV)/.dev ## write the version 
 	@sed -E '/^(nvidia|cuda|triton|pytorch-triton)/d; s/\+.*//; s/^soupsieve.*/&; python_full_version >= "3.11.5"/' $(VENV)/versions >> $(VENV)/constraints
 	@mv $(VENV)/constraints constraints.txt
 
-clean: ## remove .venv, builds and caches (runs/ stays)
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+clean: ## remove .venv, .engines, builds and caches (runs/ stays)
+	rm -rf $(VENV) .engines build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.python:
@@ -100,3 +113,7 @@ $(VENV)/.dev $(VENV)/.notebooks $(VENV)/.apps: $(VENV)/.%: pyproject.toml constr
 	@echo "installing the packages of the extra '$*': about a minute on first use"
 	@$(PIP) install $(PINNED) -e '.[$*]'
 	@touch $@
+
+# An engine's own versions of what the project needs, so nothing of .venv is shared; what pip has in its cache is not fetched again.
+.engines/%/.made: tests/engines/%.txt pyproject.toml constraints.txt
+	@TORCH_ARGS="$(TORCH_ARGS)" $(PYTHON) -m tests.engines.environment $*

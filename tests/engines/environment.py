@@ -1,0 +1,102 @@
+"""The environment of an engine: how it is made of `NAME.txt`, and whether a test runs in it.
+
+python -m tests.engines.environment NAME     (standard library only; `make test-engines` calls it)
+
+`NAME.txt` is a requirements file whose comments say more than pip reads:
+
+    -c ../../constraints.txt    the project's own versions, where they suit the engine
+    -e .                        the project with what it needs; with `# alone`, where the engine needs other versions
+    package==1.0  # alone       is installed last and without what it says it needs
+    # remove: package other     is uninstalled after that
+    # takes: 3 minutes, 2 GB    is said before it begins
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+STAMP = ".made"  # holds the minutes that it took
+
+
+def needs(engine: str) -> list[Any]:
+    """The marks of the tests of an engine: `pytestmark = needs("unsloth")`."""
+    import pytest
+
+    reason = f"needs the environment .engines/{engine}: `make test-engines ENGINE={engine}` builds it and runs this"
+    return [pytest.mark.engines, pytest.mark.skipif(not inside(engine), reason=reason)]
+
+
+def inside(engine: str) -> bool:
+    """Whether this Python is that of the engine's environment."""
+    return Path(sys.prefix).resolve() == folder(engine).resolve()
+
+
+def folder(engine: str) -> Path:
+    return ROOT / ".engines" / engine
+
+
+def pins(engine: str) -> str:
+    return (ROOT / "tests" / "engines" / f"{engine}.txt").read_text()
+
+
+def parts(text: str) -> tuple[str, str, list[str]]:
+    """Of a file of pins: what is installed with its needs, what without, and what is removed."""
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    alone = [line for line in lines if re.search(r"\s# alone\b", line)]
+    removed = re.findall(r"^# remove: (.*)$", text, re.M)
+    return "\n".join(line for line in lines if line not in alone), "\n".join(alone), " ".join(removed).split()
+
+
+def torch(text: str) -> str:
+    """The torch that goes in first, so that TORCH_ARGS choose its build: the engine's own or the project's."""
+    found = re.search(r"^torch==\S+", text, re.M) or re.search(r"\btorch==[^\"]+", (ROOT / "pyproject.toml").read_text())
+    assert found is not None
+    return found[0]
+
+
+def build(engine: str) -> None:
+    """Make the environment anew; what the last one had of other versions is gone with it.
+
+    Raises:
+        subprocess.CalledProcessError: pip failed; there is no stamp then.
+    """
+    began, here = time.monotonic(), folder(engine)
+    python, text = str(here / "bin" / "python"), pins(engine)
+    listed, alone, removed = parts(text)
+    takes = re.search(r"^# takes: (.*)$", text, re.M)
+    print(f"making .engines/{engine}: about {takes[1] if takes else 'some minutes and GB'}", flush=True)
+    subprocess.run([sys.executable, "-m", "venv", "--clear", str(here)], check=True)
+
+    def pip(*arguments: str) -> None:
+        command = [python, "-m", "pip", "-qq", "--disable-pip-version-check", *arguments]
+        subprocess.run(command, cwd=ROOT, check=True)
+
+    pip("install", *shlex.split(os.environ.get("TORCH_ARGS", "")), torch(text))
+    for name, requirements, options in (("listed", listed, []), ("alone", alone, ["--no-deps"])):
+        if requirements:
+            file = here / f"{name}.txt"  # as deep as NAME.txt: what it names by a relative path stands
+            file.write_text(requirements + "\n")
+            pip("install", *options, "-r", str(file))
+    if removed:
+        pip("uninstall", "-y", *removed)
+    minutes = (time.monotonic() - began) / 60
+    (here / STAMP).write_text(f"{minutes:.1f}\n")
+    print(f"made in {minutes:.1f} minutes, {disk_gb(here):.1f} GB", flush=True)
+
+
+def disk_gb(path: Path) -> float:
+    """What a folder takes on the disk, a file with two names once."""
+    files = {(stat.st_dev, stat.st_ino): stat.st_blocks * 512 for file in path.rglob("*") if (stat := file.lstat())}
+    return sum(files.values()) / 1e9
+
+
+if __name__ == "__main__":
+    build(sys.argv[1])

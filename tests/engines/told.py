@@ -1,0 +1,64 @@
+"""What the engines' tests measured, in benchmarks/results/engines.json: an engine has a key of its own there.
+
+`make test-engines TELL=1` has it written; otherwise `tell` does nothing, so that a test leaves the working tree as it was.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from tests.engines.environment import ROOT, STAMP, disk_gb, pins
+from workbench.jsonl import write_json
+
+RESULTS = ROOT / "benchmarks" / "results" / "engines.json"
+ALWAYS = ("torch", "transformers", "trl", "peft")
+BEGAN = time.monotonic()
+found_of: dict[str, dict[str, Any]] = {}  # by this process
+
+
+def tell(engine: str, found: Mapping[str, Any]) -> None:
+    """Add `found` to what this process has found of the engine, and have its key in the file say that and nothing older.
+
+    A mapping under a name is added to what is there under that name. `versions`, `date`, `build_minutes`, `minutes` of the
+    tests so far and `disk_gb` are added here.
+    """
+    if not os.environ.get("WORKBENCH_TELL"):
+        return
+    known = found_of.setdefault(engine, {**setting_of(engine)})
+    for name, value in found.items():
+        known[name] = {**known.get(name, {}), **value} if isinstance(value, Mapping) else value
+    known["minutes"] = round((time.monotonic() - BEGAN) / 60, 1)
+    every = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    write_json(RESULTS, dict(sorted({**every, engine: known}.items())))
+
+
+def setting_of(engine: str) -> dict[str, Any]:
+    """What was measured with."""
+    stamp = Path(sys.prefix) / STAMP
+    return {
+        "date": datetime.now(UTC).date().isoformat(),
+        "versions": {"python": sys.version.split()[0], **versions(engine)},
+        "build_minutes": float(stamp.read_text()) if stamp.exists() else None,
+        "disk_gb": round(disk_gb(Path(sys.prefix)), 1),
+    }
+
+
+def versions(engine: str) -> dict[str, str]:
+    """Of the packages that the engine's file pins, and of those that all of them stand on, as far as they are installed."""
+    names = re.findall(r"^([\w.-]+)(?:\[[^\]]*\])?==", pins(engine), re.M)
+    installed = {}
+    for name in dict.fromkeys([*ALWAYS, *names]):
+        try:
+            installed[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return installed
