@@ -131,7 +131,7 @@ def blocks(page: str) -> list[str]:
     """The blocks of shell commands of a page."""
     text = (ROOT / page).read_text(encoding="utf-8")
     languages = re.findall(r"^```(.*)$", text, re.M)[::2]
-    assert set(languages) <= {"sh", "python", ""}, f"{page}: a block of {languages} is no block that this test knows"
+    assert set(languages) <= {"sh", "python", "yaml", ""}, f"{page}: a block of {languages} is no block that this test knows"
     return re.findall(r"^```sh\n(.*?)^```$", text, re.S | re.M)
 
 

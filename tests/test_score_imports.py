@@ -86,12 +86,16 @@ ASKED = "Who painted this?\nName one."
         (LLAMA.format("system", "Today.") + LLAMA.format("user", ASKED) + "<|start_header_id|>assistant", ASKED),
         (f"system\nBe brief.\nuser\n{ASKED}\nassistant\n", ASKED),  # decoded without the marks, as both trainers do
         (f"user\n{ASKED}\nassistant\n<think>\n", ASKED),
+        (f"system\nBe brief.\nuser\n{ASKED}\nassistant\n<think>\n\n</think>\n\n", ASKED),  # Qwen3, told not to think
+        (f"user\nHi\nmodel\nHello.\nuser\n{ASKED}\nmodel\n", ASKED),  # Gemma
         (f"system\nBe brief.\nuser\nHi\nassistant\nHello.\nuser\n{ASKED}\nassistant\n", ASKED),
         (f"system\n\nToday.user\n\n{ASKED}assistant\n\n", ASKED),
         # What is no conversation, or not a whole one, is the question as it is.
         (ASKED, ASKED),
         ("The user asked for\nassistant\n", "The user asked for\nassistant\n"),
         ("user\nHi\nassistant\nHello.", "user\nHi\nassistant\nHello."),
+        ("user\nHi\nassistant\n<think>No.</think>", "user\nHi\nassistant\n<think>No.</think>"),
+        ("a user\nHi\nmodel\n", "a user\nHi\nmodel\n"),
         ("Explain:\nuser\nx\nassistant\n", "Explain:\nuser\nx\nassistant\n"),
         ("system\nBe brief.\nuser\n\nassistant\n", "system\nBe brief.\nuser\n\nassistant\n"),  # nothing was asked
         (QWEN.format(" "), QWEN.format(" ")),
@@ -121,9 +125,25 @@ def test_the_last_user_turn_of_a_decoded_conversation_is_the_question(tmp_path: 
     ],
 )
 def test_gold_answers_that_numpy_printed_are_a_list(tmp_path: Path, gold: str, answers: tuple[str, ...]) -> None:
-    import_completions("verl", write(tmp_path / "7.jsonl", [{**VERL[0], "gts": gold}]), tmp_path / "out.jsonl")
-    [found] = iter_feedback(tmp_path / "out.jsonl")
-    assert found.response.question.answers == answers
+    """Also where they stand under "target", in which Search-R1's data sets have them."""
+    for number, gts in enumerate((gold, {"target": gold})):
+        source = write(tmp_path / f"{number}.jsonl", [{**VERL[0], "gts": gts}])
+        import_completions("verl", source, tmp_path / f"out{number}.jsonl")
+        [found] = iter_feedback(tmp_path / f"out{number}.jsonl")
+        assert found.response.question.answers == answers
+
+
+@pytest.mark.parametrize("gold", [["Paris", "New York" * 20], ["Paris"], ["O'Neill", 'say "hi"', "l'été"]])
+def test_gold_answers_as_verl_writes_arrays(tmp_path: Path, gold: list[str]) -> None:
+    """Its older trainer writes what JSON does not know as `str` makes it; the newer one makes lists of arrays."""
+    import numpy as np
+
+    for number, gts in enumerate((str(np.array(gold, dtype=object)), str(np.array(gold)), gold, {"target": gold})):
+        row = {"input": "Where?", "output": "Paris.", "gts": gts, "score": 1.0, "step": 7}
+        (tmp_path / f"{number}.jsonl").write_text(json.dumps(row, ensure_ascii=False) + "\n")
+        import_completions("verl", tmp_path / f"{number}.jsonl", tmp_path / f"out{number}.jsonl")
+        [found] = iter_feedback(tmp_path / f"out{number}.jsonl")
+        assert found.response.question.answers == tuple(gold)
 
 
 def test_verl_rollouts_bring_gold_answers(tmp_path: Path) -> None:

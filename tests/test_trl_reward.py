@@ -15,6 +15,7 @@ from workbench.bench import bench
 from workbench.checks import Checks, world_checks
 from workbench.recipes.klcf import KLCF
 from workbench.recipes.knowrl import KnowRL
+from workbench.score.imports import import_completions
 from workbench.store import iter_feedback
 from workbench.threads import use_threads
 from workbench.types import Question, WorkbenchError
@@ -144,6 +145,7 @@ def test_plain_grpo_trainer(tmp_path: Path, checks: Checks) -> None:
             output_dir=str(tmp_path / "out"), max_steps=2, per_device_train_batch_size=8, num_generations=4,
             max_completion_length=6, learning_rate=1e-2, use_cpu=True, bf16=False, gradient_checkpointing=False,
             logging_steps=1, report_to="none", save_strategy="no", disable_tqdm=True, dataloader_pin_memory=False, seed=1,
+            log_completions=True,
         ),
         train_dataset=Dataset.from_list(rows),
         processing_class=tokenizer,
@@ -159,6 +161,12 @@ def test_plain_grpo_trainer(tmp_path: Path, checks: Checks) -> None:
     values = [row.rewards["knowrl"].value for row in kept]
     logged = [log["rewards/workbench_knowrl/mean"] for log in steps]
     assert [sum(values[:8]) / 8, sum(values[8:]) / 8] == pytest.approx(logged)  # type: ignore[arg-type]
+    # What TRL wrote of its completions says the same.
+    summary = import_completions("trl", tmp_path / "out" / "completions", tmp_path / "logged.jsonl")
+    assert (summary["rows"], summary["malformed"], summary["left_out"]) == (16, 0, ["advantage"])
+    read = list(iter_feedback(tmp_path / "logged.jsonl"))
+    assert [row.rewards["trl:workbench_knowrl"].value for row in read] == pytest.approx(values)
+    assert [row.response.step for row in read] == [1] * 8 + [2] * 8
 
 
 def test_what_a_prompt_opens_is_the_beginning_of_the_response(checks: Checks) -> None:

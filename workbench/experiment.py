@@ -5,6 +5,7 @@ before.json -> stages/NAME, one folder for each stage before the last -> the las
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -94,6 +95,7 @@ def run_experiment(
     Raises:
         WorkbenchError: before any work, for whatever in the arguments or the folder cannot work.
     """
+    check_alone()
     bench = begun(method, config, bench).kept_in(out)
     stages = stages_of(method, config, bench, seed)
     stored = read_json(out / "config.json") or {}
@@ -111,6 +113,15 @@ def run_experiment(
         kept = Shared(shared, identity) if shared else None
         run = _Run(config.prompts, bench, out, identity, max_failed(method, config), kept)
         return run.through(stages, bench.path(bench.policy))
+
+
+def check_alone() -> None:
+    """Raise a WorkbenchError in one of several processes of a launcher: each would evaluate, and write the run's folder."""
+    if int(os.environ.get("WORLD_SIZE") or 1) > 1:
+        raise WorkbenchError(
+            "a run with its evaluations is one process: leave out the launcher, or launch a script that runs the last stage "
+            "alone, as docs/scaling.md has one"
+        )
 
 
 def begun(method: Method, config: Any, bench: Bench) -> Bench:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -11,20 +10,14 @@ from typing import Any
 
 from workbench.answers.sections import opened
 from workbench.bench import Bench
-from workbench.bench import bench as bench_of
 from workbench.checks import Checks
-from workbench.config import override
 from workbench.credit.tokens import words
-from workbench.data.record import question_of
-from workbench.failures import TooManyFailures, too_many
 from workbench.generate import as_response
-from workbench.recipes import METHODS, configure_method
+from workbench.integrations.grading import COLUMNS, asked, grader, last, stop_at
 from workbench.store import append_feedback
 from workbench.train.record import reason, reward_of
 from workbench.train.sampling import grouped, named
-from workbench.types import Feedback, Grade, Question, Response, WorkbenchError
-
-COLUMNS = ("id", "question", "answers", "answer", "title", "passages", "checklist", "kind")
+from workbench.types import Feedback, Question, Response
 
 
 def trl_reward(
@@ -55,64 +48,31 @@ def trl_reward(
         WorkbenchError: no such method or setting, or a bench that lacks one of the method's checks. When called: too many
             completions that could not be scored.
     """
-    name, grade, recognise = _grader(recipe, bench, settings)
+    made = grader(recipe, bench, settings)
+    name = made.name
 
     def reward(prompts: Sequence[Any], completions: Sequence[Any], **columns: Any) -> list[float | None]:
-        questions = [recognise(question) for question in _questions(prompts, columns)]
+        questions = [made.recognise(question) for question in _questions(prompts, columns)]
         state = columns.get("trainer_state")
         step = None if state is None else state.global_step + 1
-        feedbacks = grade(
+        feedbacks = made.grade(
             _responses(questions, prompts, completions, columns.get("completion_ids"), tokenizer=tokenizer, step=step)
         )
         if out is not None:
             append_feedback(out, feedbacks)
         _log(name, feedbacks, columns)
-        _stop_at(max_failed, name, feedbacks)
-        return [reward_of(feedback, name) for feedback in feedbacks]
+        values = [reward_of(feedback, name) for feedback in feedbacks]
+        unscored = (reason(feedback, name) for feedback, value in zip(feedbacks, values, strict=True) if value is None)
+        stop_at(max_failed, list(unscored), len(values))
+        return values
 
     reward.__name__ = f"workbench_{name}"  # TRL logs rewards under this
     return reward
 
 
-def _grader(
-    recipe: Any, judge: str | Bench | Checks, settings: Sequence[str]
-) -> tuple[str, Grade, Callable[[Question], Question]]:
-    """The method's name, its grader over that judge, and what the judge adds to a question."""
-    able = bench_of(judge) if isinstance(judge, str) else judge
-    checks = able if isinstance(able, Checks) else able.checks
-    name, config = configure_method(recipe)
-    if isinstance(recipe, str) and not isinstance(able, Checks):
-        config = METHODS[name].configure(able.name)
-    config = override(config, name, settings)
-    return name, METHODS[name].grader(config, checks), checks.recognise or (lambda question: question)
-
-
 def _questions(prompts: Sequence[Any], columns: Mapping[str, Any]) -> list[Question]:
     present = {name: columns[name] for name in COLUMNS if columns.get(name) is not None}
-    return [_question(prompt, {name: present[name][number] for name in present}) for number, prompt in enumerate(prompts)]
-
-
-def _question(prompt: Any, row: Mapping[str, Any]) -> Question:
-    row = {name: value for name, value in row.items() if value is not None}
-    text = row.get("question") or (prompt if isinstance(prompt, str) else _last(prompt, "user"))
-    identity = str(row["id"]) if "id" in row else _digest([text, {name: row[name] for name in row if name != "question"}])
-    try:
-        return question_of(row, identity, text)
-    except ValueError as error:
-        raise WorkbenchError(f"a column of the data set cannot be read: {error}: rename it, or mend the data set") from error
-
-
-def _digest(value: Any) -> str:
-    """An id for what has none: equal only where everything is."""
-    return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()[:12]
-
-
-def _last(messages: Sequence[Mapping[str, Any]], role: str) -> str:
-    """The text of the last message of a role; "" if there is none."""
-    contents = [message["content"] for message in messages if message["role"] == role and message.get("content")]
-    if contents and not isinstance(contents[-1], str):  # a list of parts, as of models that take images
-        return "".join(part.get("text") or "" for part in contents[-1])
-    return contents[-1] if contents else ""
+    return [asked(prompt, {name: present[name][number] for name in present}) for number, prompt in enumerate(prompts)]
 
 
 def _responses(
@@ -135,7 +95,7 @@ def _responses(
         if tokenizer is not None and ids is not None:
             response = as_response(tokenizer, question, ids[number], [tokenizer.eos_token_id])
         else:
-            text = completion if isinstance(completion, str) else _last(completion, "assistant")
+            text = completion if isinstance(completion, str) else last(completion, "assistant")
             response = Response("", question, text, offsets=words(text), source="words")
         return replace(response, prefill=opened(prompt)) if isinstance(prompt, str) else response
 
@@ -157,12 +117,3 @@ def _log(name: str, feedbacks: Sequence[Feedback], columns: Mapping[str, Any]) -
     if log_extra := columns.get("log_extra"):
         log_extra(f"{name}_parts", [json.dumps(dict(feedback.rewards[name].parts)) for feedback in feedbacks])
         log_extra(f"{name}_error", [reason(feedback, name) for feedback in feedbacks])
-
-
-def _stop_at(max_failed: float, name: str, feedbacks: Sequence[Feedback]) -> None:
-    unscored = [feedback for feedback in feedbacks if reward_of(feedback, name) is None]
-    if too_many(len(unscored), len(feedbacks), max_failed):
-        raise TooManyFailures(
-            f"{len(unscored)} of {len(feedbacks)} completions could not be scored ({reason(unscored[0], name)}): "
-            "mend that, or raise max_failed"
-        )

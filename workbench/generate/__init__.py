@@ -21,7 +21,8 @@ class Sampling:
     """How responses are drawn. `logprobs` asks for each sampled token's log-probability under the policy at temperature 1.
 
     `batch_size` is how many are computed at once, by default as many as suit the model. `seeds`, one for each question, stand
-    in the place of `seed`: what is sampled for a question then is the same whatever is asked beside it.
+    in the place of `seed`: what is sampled for a question then is the same whatever is asked beside it. `rows`, one for each
+    prompt, stand for its place where this is a part of a batch: which row of the whole's random numbers it is drawn by.
     """
 
     max_new_tokens: int
@@ -33,6 +34,7 @@ class Sampling:
     batch_size: int | None = None
     logprobs: bool = False
     seeds: tuple[int, ...] = ()
+    rows: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

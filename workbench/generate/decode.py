@@ -69,6 +69,7 @@ class _Decoding:
         self.forward, self.config, self.draw = forwarding(model, pad), model.config, drawing(how)
         self.prompts, self.stops, self.how = prompts, frozenset(stop_ids), how
         self.completions: list[list[int]] = [[] for _ in prompts]
+        self.of_whole_BT = self._uniforms(max(how.rows) + 1)[list(how.rows)] if how.rows else None
 
     def run(self, size: int) -> list[list[int]]:
         waiting = deque(range(len(self.prompts)))
@@ -81,15 +82,18 @@ class _Decoding:
                 rows = self._stepped(rows)
         return self.completions
 
-    def _begun(self, numbers: list[int]) -> Rows | None:
-        """Rows with their first tokens; equal prompts go through the model once."""
+    def _uniforms(self, count: int) -> Any:
         import torch
 
+        return torch.rand(count, self.how.max_new_tokens, dtype=torch.float64)
+
+    def _begun(self, numbers: list[int]) -> Rows | None:
+        """Rows with their first tokens; equal prompts go through the model once."""
         prompts = [self.prompts[number] for number in numbers]
         places = {prompt: place for place, prompt in enumerate(dict.fromkeys(prompts))}
         index = [places[prompt] for prompt in prompts]
         logits_BV, cache = prefill(self.forward, self.config, list(places))
-        drawn_BT = torch.rand(len(numbers), self.how.max_new_tokens, dtype=torch.float64)
+        drawn_BT = self._uniforms(len(numbers)) if self.of_whole_BT is None else self.of_whole_BT[numbers]
         rows = Rows(numbers, [iter(row) for row in drawn_BT.tolist()], [len(prompt) for prompt in prompts], [], cache)
         return self._going(replace(rows, tokens=self._drawn(rows, logits_BV[index])), index)
 

@@ -28,8 +28,8 @@ def complete(model: Any, pad: int, prompts: list[list[int]], stop_ids: Sequence[
         alone = [replace(how, seed=seed, seeds=()) for seed in how.seeds]
         return [one for group, own in zip(groups, alone, strict=True) for one in complete(model, pad, group, stop_ids, own)]
 
-    # Longest first, so that being out of memory shows early; equal prompts and those that begin alike are neighbours.
-    order = sorted(range(len(prompts)), key=lambda index: (-len(prompts[index]), prompts[index]))
+    order = longest_first(prompts)
+    how = replace(how, rows=tuple(how.rows[index] for index in order)) if how.rows else how
     sorted_prompts = [tuple(prompts[index]) for index in order]
     scores: dict[int, tuple[float, ...]] = {}
     with torch.random.fork_rng(devices=[model.device] if model.device.type == "cuda" else []), torch.no_grad():
@@ -43,6 +43,12 @@ def complete(model: Any, pad: int, prompts: list[list[int]], stop_ids: Sequence[
             pairs = [(prompts[index], sampled[index]) for index in batch]
             scores.update(zip(batch, token_logprobs(model, pad, pairs), strict=True))
     return [(sampled[index], scores.get(index, ())) for index in range(len(prompts))]
+
+
+def longest_first(prompts: Sequence[Sequence[int]]) -> list[int]:
+    """In which order prompts are begun: being out of memory then shows early, and equal prompts and those that begin alike are
+    neighbours."""
+    return sorted(range(len(prompts)), key=lambda index: (-len(prompts[index]), prompts[index]))
 
 
 def token_logprobs(model: Any, pad: int, pairs: Sequence[tuple[list[int], list[int]]]) -> list[tuple[float, ...]]:

@@ -22,11 +22,15 @@ SUFFIXES = (".jsonl", ".parquet")
 
 # What TRL and verl call the columns that are not rewards.
 TRL = {"step", "prompt", "completion", "images", "image"}
-VERL = {"input", "output", "gts", "step", "uid", "request_id"}
+VERL = {"input", "output", "gts", "step", "uid", "request_id", "workbench_failed"}
 _CHATML = re.compile(r"<\|im_start\|>user\n(.*?)<\|im_end\|>", re.S)
 _LLAMA = re.compile(r"<\|start_header_id\|>user<\|end_header_id\|>\n\n(.*?)<\|eot_id\|>", re.S)
 # The same without their marks, as both trainers decode: it opens with a turn and ends where the assistant is to speak.
-_PLAIN = re.compile(r"(?:system\n.*?\n)?user\n(?:.*\nuser\n)?(.*)\nassistant\n(?:<think>\n?)?\s*", re.S)
+_OPENED = (
+    r"(?:<think>\s*(?:</think>)?)?\s*"  # what a template lets the assistant begin with: to think, or to have thought nothing
+)
+_PLAIN = re.compile(rf"(?:system\n.*?\n)?user\n(?:.*\nuser\n)?(.*)\nassistant\n{_OPENED}", re.S)
+_PLAIN_GEMMA = re.compile(rf"user\n(?:.*\nuser\n)?(.*)\nmodel\n{_OPENED}", re.S)
 _PLAIN_LLAMA = re.compile(r"(?:system\n\n.*?)?user\n\n(?:.*user\n\n)?(.*)assistant\n\n\s*", re.S)
 _STRING = r"""(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
 _PRINTED = re.compile(rf"\[\s*(?:{_STRING}(?:[\s,]+{_STRING})*)?\s*\]")  # a list as Python or numpy prints it
@@ -41,11 +45,11 @@ def import_completions(kind: str, path: Path, out: Path) -> dict[str, Any]:
     * verl (`rollout_data_dir`): input, output, gts, score, step, and what else the reward function returned.
 
     `path` is a file, JSONL or Parquet, or a folder of such files, taken in the order of their steps. Of a prompt that is a
-    whole conversation, decoded with its marks (ChatML, Llama 3) or without them, the last user turn is the question. Every
-    logged number becomes a reward "trl:NAME" or "verl:NAME" at the end of the response (unscored where it is none); equal
-    prompts of a step are a group; verl's `gts`, where it is a text or several, also as numpy prints them, are the gold
-    answers. Advantages are left out, and named in `left_out`: they are no rewards, and `workbench.credit.advantages` makes
-    them from the rewards of a group.
+    whole conversation, decoded with its marks (ChatML, Llama 3) or without them (Gemma's too), the last user turn is the
+    question. Every logged number becomes a reward "trl:NAME" or "verl:NAME" at the end of the response (unscored where it is
+    none); equal prompts of a step are a group; verl's `gts`, where it is a text or several, also as numpy prints them or under
+    `target`, are the gold answers. Advantages are left out, and named in `left_out`: they are no rewards, and
+    `workbench.credit.advantages` makes them from the rewards of a group.
 
     Raises:
         WorkbenchError: there is nothing to read, or the rows are not what that trainer logs.
@@ -122,6 +126,7 @@ def _parse(kind: str, line: Line, numbers: Sequence[str]) -> tuple[Question, str
         return f'no "{prompt_name}" or "{text_name}"; the row has {", ".join(list(row)[:8]) or "nothing"}'
     step = row.get("step")
     gold = row.get("gts") if kind == "verl" else None
+    gold = gold.get("target") if isinstance(gold, Mapping) else gold  # as the data sets of Search-R1 have them
     answers = _listed(gold) if isinstance(gold, str) else tuple(gold or ()) if isinstance(gold, list) else ()
     if not all(isinstance(answer, str) for answer in answers):
         answers = ()
@@ -143,7 +148,7 @@ def _last_turn(prompt: str) -> str:
     """The last user turn of a decoded conversation; a prompt that is none is the question as it is."""
     if marked := _CHATML.findall(prompt) or _LLAMA.findall(prompt):
         return str(marked[-1]).strip() or prompt
-    plain = _PLAIN.fullmatch(prompt) or _PLAIN_LLAMA.fullmatch(prompt)
+    plain = _PLAIN.fullmatch(prompt) or _PLAIN_LLAMA.fullmatch(prompt) or _PLAIN_GEMMA.fullmatch(prompt)
     return (plain[1].strip() if plain else "") or prompt
 
 

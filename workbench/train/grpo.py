@@ -7,6 +7,7 @@ random states, and what was recorded after the checkpoint is cut off.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -158,7 +159,8 @@ def train_grpo(
         "done", or "interrupted" after Ctrl-C: then a checkpoint of the last finished step was written.
 
     Raises:
-        WorkbenchError: settings that cannot work, no questions, no such policy.
+        WorkbenchError: settings that cannot work, no questions, no such policy; processes that each hold a part of the model,
+            or another number of them than the run was begun with.
         workbench.failures.TooManyFailures: more than `max_failed` of a step's responses have no reward.
     """
     check(config)
@@ -169,8 +171,10 @@ def train_grpo(
 
     state = process()
     colocate.check_alone(config, state.num_processes)
+    check_whole()
     place: list[Any] = [*rewind(out, batches(config)[0], config.iterations)] if state.is_main_process else [None, 0]
     checkpoint, done = place if state.num_processes == 1 else broadcast_object_list(place)
+    check_processes(checkpoint, state.num_processes)
     if done and state.is_main_process:
         print(f"resuming '{out}' after step {done} of {config.steps}", file=sys.stderr)
     longest = 4096 if config.max_new_tokens <= 2048 else 2 * config.max_new_tokens
@@ -222,6 +226,26 @@ def process() -> PartialState:
     from accelerate import PartialState
 
     return PartialState(cpu=not torch.cuda.is_available())
+
+
+def check_whole() -> None:
+    """Raise a WorkbenchError where a launcher asks for processes that each hold a part of the model: every process samples its
+    own prompts, and would wait for ever for the parts of one that has ended earlier."""
+    parts = {"ACCELERATE_USE_FSDP": "FSDP", "ACCELERATE_USE_DEEPSPEED": "DeepSpeed"}
+    for variable, name in parts.items():
+        if os.environ.get(variable, "").lower() in ("true", "1"):
+            raise WorkbenchError(
+                f"the launcher asks for {name}, and this trainer samples from the whole model in every process: launch it with "
+                "docs/scaling.md's ddp.yaml, or train by a script of your own with `workbench.trl_reward`"
+            )
+
+
+def check_processes(checkpoint: Path | None, count: int) -> None:
+    """Raise a WorkbenchError where a run was begun with another number of processes: its random states are theirs."""
+    if checkpoint is not None and (begun := len(list(Path(checkpoint).glob("rng_state_*.pth"))) or 1) != count:
+        raise WorkbenchError(
+            f"this run was begun with {begun} processes, and {count} go on: launch as many, or name another folder"
+        )
 
 
 def make_adapter(config: GRPO, record: Record, questions: Sequence[Question], trainee: Trainee) -> TRLAdapter:

@@ -25,10 +25,12 @@ def trainer_class(adapter: TRLAdapter, *, plain: bool, trajectory: bool) -> Any:
     Raises, in training:
         WorkbenchError: a model that is plain was given another loss than this class's, which something has patched away.
     """
+    import torch
     from trl import GRPOTrainer
 
     class Trainer(quiet(GRPOTrainer)):  # type: ignore[misc]
         ours = False  # whether this class has computed a loss
+        drawn: Any = None  # torch's random state when a batch was sampled
         learnt: dict[str, Any] | None = None  # the batch whose loss is being computed, where its ratio is a trajectory's
 
         def _generate_single_turn(self, prompt_ids: list[list[int]], *args: Any, **kwargs: Any) -> Any:
@@ -38,6 +40,15 @@ def trainer_class(adapter: TRLAdapter, *, plain: bool, trajectory: bool) -> Any:
                 if not plain:
                     return super()._generate_single_turn(prompt_ids, *args, **kwargs)
                 return colocate.sample(self, prompt_ids) if self.use_vllm else (sample(self, prompt_ids), None)
+
+        def _prepare_inputs(self, generation_batch: Any) -> Any:
+            """TRL's, and then the random state that one process would be in, which shuffles the whole of what was sampled."""
+            inputs = super()._prepare_inputs(generation_batch)
+            if self.accelerator.num_processes > 1 and self.drawn is not None:
+                torch.set_rng_state(self.drawn)
+                torch.randperm(self.args.generation_batch_size)
+                self.drawn = None
+            return inputs
 
         def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
             return adapter.credited(super()._generate_and_score_completions(inputs), self.accelerator)

@@ -18,7 +18,8 @@ KNOWN = {"max_new_tokens", "do_sample", "temperature", "top_p", "eos_token_id", 
 def sample(trainer: Any, prompt_ids: Sequence[Sequence[int]]) -> list[list[int]]:
     """A completion for each prompt, end token included, from the weights as they are; equal prompts are computed once.
 
-    The one number that all randomness comes of is drawn from torch's global state, which a checkpoint keeps.
+    The one number that all randomness comes of is drawn from torch's global state, which a checkpoint keeps; of several
+    processes it is the first one's, and each draws for its prompts what one process would have drawn for them among all.
 
     Raises:
         WorkbenchError: the trainer's generation settings ask for what the engine does not do.
@@ -27,7 +28,9 @@ def sample(trainer: Any, prompt_ids: Sequence[Sequence[int]]) -> list[list[int]]
     from trl.models import unwrap_model_for_generation
 
     settings = trainer.generation_kwargs
-    how = sampling(settings, seed=int(torch.randint(2**31, ())), batch_size=len(prompt_ids))
+    seed, rows = shares(trainer.accelerator, int(torch.randint(2**31, ())), prompt_ids)
+    trainer.drawn = torch.get_rng_state()
+    how = replace(sampling(settings, seed=seed, batch_size=len(prompt_ids)), rows=rows)
     with unwrap_model_for_generation(trainer.model_wrapped, trainer.accelerator, generation_kwargs=settings) as model:
         training = model.training
         model.eval()  # without dropout, and without gradient checkpointing, under which layers leave the cache alone
@@ -36,6 +39,19 @@ def sample(trainer: Any, prompt_ids: Sequence[Sequence[int]]) -> list[list[int]]
         finally:
             model.train(training)
     return [ids for ids, _ in drawn]
+
+
+def shares(accelerator: Any, seed: int, prompts: Sequence[Sequence[int]]) -> tuple[int, tuple[int, ...]]:
+    """The seed of all processes, and this one's places among the prompts of all as they are begun; none where it is alone."""
+    if accelerator.num_processes == 1:
+        return seed, ()
+    from accelerate.utils import gather_object
+
+    told = gather_object([(seed, list(map(list, prompts)))])
+    first = sum(len(own) for _, own in told[: accelerator.process_index])
+    begun = hf.longest_first([prompt for _, own in told for prompt in own])
+    places = {number: place for place, number in enumerate(begun)}
+    return told[0][0], tuple(places[first + number] for number in range(len(prompts)))
 
 
 def sampling(settings: Mapping[str, Any], *, seed: int, batch_size: int) -> Sampling:

@@ -1,0 +1,379 @@
+"""verl 0.9.1's own reward loop, agent loop and advantages with ours in them, from the config of docs/verl.md to a batch's
+advantages. Nothing of verl is stood in for but its LLM server, its queue between processes and Ray's transport; no training."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.engines.environment import ROOT, needs
+from tests.engines.told import tell
+from tests.helpers.tiny_model import make_policy
+from workbench.failures import TooManyFailures
+from workbench.integrations.verl_rows import row_of
+from workbench.score.imports import import_completions
+from workbench.store import iter_feedback
+from workbench.types import Question, WorkbenchError
+from workbench.world import load_world
+
+pytestmark = needs("verl")
+
+Compose = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def policy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_policy(tmp_path_factory.mktemp("policy") / "policy")
+
+
+@pytest.fixture(scope="module")
+def country() -> Question:
+    """A question whose answer is a fact of importance 4."""
+    return next(q for q in load_world().questions("ood", ["single"]) if q.text.startswith("In which country is"))
+
+
+@pytest.fixture
+def compose(policy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Compose:
+    """The config that the page's two files make of verl's own, with the closed world as the judge."""
+    import hydra
+    import verl.trainer
+    from hydra.core.global_hydra import GlobalHydra
+
+    monkeypatch.chdir(tmp_path)
+    training, agent = re.findall(r"^```yaml\n(.*?)^```$", (ROOT / "docs" / "verl.md").read_text(), re.S | re.M)
+    (tmp_path / "training.yaml").write_text(training)
+    (tmp_path / "agent.yaml").write_text(agent)
+    own = [
+        f"hydra.searchpath=[file://{Path(verl.trainer.__path__[0]) / 'config'}]",
+        f"actor_rollout_ref.model.path={policy}",
+        "actor_rollout_ref.rollout.name=vllm",
+        "actor_rollout_ref.rollout.prompt_length=96",
+        "actor_rollout_ref.rollout.response_length=96",
+        "reward.reward_kwargs.judge=world",
+        "reward.reward_kwargs.settings=[]",
+        "actor_rollout_ref.rollout.n=2",
+    ]
+
+    def made(*overrides: str) -> Any:
+        GlobalHydra.instance().clear()
+        with hydra.initialize_config_dir(config_dir=str(tmp_path), version_base=None):
+            return hydra.compose(config_name="training", overrides=[*own, *overrides])
+
+    return made
+
+
+class Queue:
+    """What verl's TransferQueue does for one process: rows by key, and what is told of them."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, dict[str, Any]] = {}
+        self.told: dict[str, str] = {}  # a prompt's status
+
+    async def async_kv_put(self, key: str, partition_id: str, tag: dict[str, Any]) -> None:
+        self.told[key] = tag["status"]
+
+    async def async_kv_batch_put(self, keys: Sequence[str], fields: Any, tags: Sequence[Any], partition_id: str) -> None:
+        self.kv_batch_put(keys, partition_id, fields)
+
+    def kv_batch_put(self, keys: Sequence[str], partition_id: str, fields: Any) -> None:
+        for number, key in enumerate(keys):
+            row = {name: fields[name][number] for name in list(fields.keys())}
+            self.rows.setdefault(key, {}).update({name: getattr(value, "data", value) for name, value in row.items()})
+
+    def kv_batch_get(self, keys: Sequence[str], partition_id: str, select_fields: Sequence[str]) -> Any:
+        """As nested tensors, whatever their lengths."""
+        import torch
+        from verl.utils.tensordict_utils import list_of_dict_to_tensordict
+
+        there = [name for name in select_fields if name in self.rows[keys[0]]]
+        fields = list_of_dict_to_tensordict([{name: self.rows[key][name] for name in there} for key in keys])
+        for name in there:
+            if isinstance(fields[name], torch.Tensor) and not fields[name].is_nested:
+                fields[name] = torch.nested.as_nested_tensor(list(fields[name]), layout=torch.jagged)
+        return fields
+
+
+class Rollout:
+    """verl's agent loop worker over an LLM server that says what it is told to, and a reward worker in this process."""
+
+    def __init__(self, config: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        from verl.experimental.agent_loop.agent_loop import AgentLoopWorker
+        from verl.experimental.reward_loop.reward_loop import RewardLoopWorker
+        from verl.trainer.ppo.v1 import agent_loop_tq, trainer_base
+
+        self.config, self.queue, self.said = config, Queue(), list[str]()
+        for module in (agent_loop_tq, trainer_base):
+            monkeypatch.setattr(module, "tq", self.queue)
+        self.trainer = trainer_base.PPOTrainer
+        self.rewards = RewardLoopWorker(config)
+        self.tokenizer = self.rewards.input_tokenizer
+        queued = agent_loop_tq.AgentLoopWorkerTQ.__ray_metadata__.modified_class
+
+        class Worker(AgentLoopWorker):
+            _run_prompt = queued._run_prompt
+            _agent_loop_postprocess = queued._agent_loop_postprocess
+
+        handle = SimpleNamespace(compute_score=SimpleNamespace(remote=self.rewards.compute_score))
+        server = SimpleNamespace(generate=self._generate)
+        self.worker = Worker(config, server, reward_loop_worker_handles=[handle])
+
+    async def _generate(self, **_: Any) -> Any:
+        from verl.workers.rollout.replica import TokenOutput
+
+        return TokenOutput(token_ids=self.ids(self.said.pop()))
+
+    def ids(self, text: str) -> list[int]:
+        return [*self.tokenizer(text, add_special_tokens=False)["input_ids"], self.tokenizer.eos_token_id]
+
+    def answer(self, question: Question, *texts: str, uid: str = "u") -> dict[str, str]:
+        """The keys of the rows that verl makes of these answers to one question, one group, by their texts."""
+        from omegaconf import open_dict
+
+        row, self.said = row_of(question), list(texts)
+        agent = self.config.actor_rollout_ref.rollout.agent.default_agent_loop
+        prompt = {**row, "raw_prompt": row["prompt"], "uid": uid, "global_steps": 1, "index": 0, "agent_name": agent}
+        trajectory = {"step": 1, "sample_index": 0, "rollout_n": 0, "validate": False}
+        with open_dict(self.config):
+            self.config.actor_rollout_ref.rollout.n = len(texts)
+        self.rewards.loop.run_until_complete(self.worker._run_prompt(prompt, {}, trajectory))
+        return {self.text(row): key for key, row in self.queue.rows.items() if key.startswith(f"{uid}_")}
+
+    def text(self, row: Any) -> str:
+        return self.tokenizer.decode(row["responses"], skip_special_tokens=True)
+
+    def learn(self, keys: Iterable[str]) -> None:
+        """The trainer's own step from the queue's rewards to its advantages."""
+        from transfer_queue import KVBatchMeta
+
+        keys = list(keys)
+        batch = KVBatchMeta(partition_id="train", keys=keys, tags=[{} for _ in keys])
+        self.trainer._compute_advantage(SimpleNamespace(config=self.config), batch, {})
+
+
+def assert_all(row: dict[str, Any], advantage: float, tolerance: float) -> None:
+    """Every token of a row has this advantage."""
+    assert row["advantages"].tolist() == pytest.approx([advantage] * len(row["advantages"]), abs=tolerance)
+
+
+def test_the_settings_of_the_page_are_ones_that_verl_knows(compose: Compose) -> None:
+    """Its loading of the reward manager by name, with the page's kind of judge and without; no critic is made for it."""
+    from verl.trainer.ppo.reward import load_reward_manager, resolve_reward_manager_cls
+    from verl.trainer.ppo.utils import need_critic
+    from verl.utils import hf_tokenizer
+
+    from workbench.integrations.verl import RewardManager
+
+    config = compose()
+    assert resolve_reward_manager_cls(config) is RewardManager and not need_critic(config)
+    tokenizer = hf_tokenizer(config.actor_rollout_ref.model.path)
+    for overrides in ((), ("reward.reward_kwargs.judge={url: 'http://127.0.0.1:9/v1', model: m}",), ("trainer.use_v1=true",)):
+        manager = load_reward_manager(compose(*overrides), tokenizer, reward_router_address=None, reward_model_tokenizer=None)
+        assert manager.grader.name == "rlfh"
+
+
+def test_the_command_of_the_page_composes_the_config(compose: Compose) -> None:
+    """As the tests here do, with verl's own entry and without training."""
+    from omegaconf import OmegaConf
+
+    compose()  # writes the files
+    command = "-m verl.trainer.main_ppo --config-dir . --config-name training --cfg job".split()
+    page = (ROOT / "docs" / "verl.md").read_text()
+    assert " ".join(["python", *command[:-2]]) in page
+    done = subprocess.run(
+        [sys.executable, *command], env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=200
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    composed = OmegaConf.create(done.stdout)
+    assert composed.reward.reward_kwargs.settings == ["rlfh.alpha=2.0"]
+    assert composed.algorithm.max_failed == 0.2 and composed.algorithm.adv_estimator == "workbench_process"
+    assert composed.reward.reward_manager.module.path == "pkg://workbench.integrations.verl"
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("actor_rollout_ref.rollout.agent.default_agent_loop=single_turn_agent", "to workbench, or take workbench_group"),
+        ("trainer.use_v1=false", "set trainer.use_v1=true"),
+        ("reward.reward_kwargs.recipe=null", "recipe is missing"),
+    ],
+)
+def test_a_config_that_would_pay_otherwise_is_refused(compose: Compose, override: str, message: str) -> None:
+    from verl.trainer.ppo.reward import load_reward_manager
+
+    with pytest.raises(WorkbenchError, match=message):
+        load_reward_manager(compose(override), None)
+
+
+def test_token_rewards_reach_the_right_tokens(compose: Compose, country: Question, monkeypatch: pytest.MonkeyPatch) -> None:
+    """RLFH pays a country g(4) = 1.2 where the claim ends, on the last letter, and ln(1 + 1.2) = 0.788 on its sentence's
+    full stop; a refusal has neither. A letter is a token here. The group's events are these two and the two ends, of 0."""
+    rollout = Rollout(compose(), monkeypatch)
+    name, refusal = country.answers[0], "I don't know."
+    keys = rollout.answer(country, f"{name}.", refusal)
+    assert rollout.queue.told == {"u": "finished"}
+    right, refused = (rollout.queue.rows[keys[text]] for text in (f"{name}.", refusal))
+    before = len(name) - 1
+    paid = [*[0.0] * before, 1.2, math.log(2.2), 0.0]
+    assert right["rm_scores"].tolist() == pytest.approx(paid, abs=1e-6)
+    assert refused["rm_scores"].tolist() == [0.0] * len(rollout.ids(refusal))
+    assert right["response_mask"].tolist() == right["loss_mask"].tolist() == [1] * len(paid)
+    rollout.learn(keys.values())
+    events = [1.2, math.log(2.2), 0.0, 0.0]
+    mean, std = statistics.mean(events), statistics.stdev(events) + 1e-4
+    claim, said, end = ((value - mean) / std for value in events[:3])
+    expected = [*[claim + said + end] * (before + 1), said + end, end]
+    assert right["advantages"].tolist() == pytest.approx(expected, abs=1e-5)
+    assert refused["advantages"].tolist() == pytest.approx([end] * len(rollout.ids(refusal)), abs=1e-5)
+    off = max(abs(a - b) for a, b in zip(right["advantages"].tolist(), expected, strict=True))
+    tell("verl", {"largest_difference": {"process": off}})
+
+
+def test_verls_own_grpo_sums_what_we_pay(compose: Compose, country: Question, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With verl's agent loop and its `grpo`, the reward stands on the last token: totals 1 and -1, their std √2."""
+    stock = ("algorithm.adv_estimator=grpo", "actor_rollout_ref.rollout.agent.default_agent_loop=single_turn_agent")
+    rollout = Rollout(compose(*stock, "reward.reward_kwargs.recipe=truthrl"), monkeypatch)
+    right = f"{country.answers[0]}."
+    keys = rollout.answer(country, right, "Nowhere.")
+    rows = {text: rollout.queue.rows[key] for text, key in keys.items()}
+    assert rows["Nowhere."]["rm_scores"].tolist() == [0.0] * 8 + [-1.0]
+    rollout.learn(keys.values())
+    assert_all(rows[right], 1 / math.sqrt(2), 1e-5)
+    # Ours from the same rewards: TRL's epsilon in place of verl's.
+    rollout = Rollout(
+        compose(stock[1], "algorithm.adv_estimator=workbench_group", "reward.reward_kwargs.recipe=truthrl"), monkeypatch
+    )
+    keys = rollout.answer(country, right, "Nowhere.")
+    rollout.learn(keys.values())
+    assert_all(rollout.queue.rows[keys[right]], 1 / (math.sqrt(2) + 1e-4), 1e-6)
+
+
+OWN = """
+from dataclasses import replace
+from workbench.checks import world_checks
+from workbench.integrations.verl import reward_manager
+from workbench.types import Checked, Failure, Verdict
+from workbench.world import load_world
+
+checks = world_checks(load_world())
+
+def outcome(batch):
+    with open("together.txt", "a") as file:
+        print(len(batch), file=file)
+    failed = Checked((Verdict("outcome", "answer", error=Failure("verify", "timeout", "no reply")),))
+    good = checks.verify["outcome"]
+    return [failed if "Voku" in response.text else good([(response, claims)])[0] for response, claims in batch]
+
+Manager = reward_manager("truthrl", replace(checks, verify={**checks.verify, "outcome": outcome}))
+"""
+
+
+@pytest.fixture
+def failing(tmp_path: Path) -> tuple[str, ...]:
+    """Overrides for a judge of one's own, made in Python, that gives no verdict on answers with "Voku"."""
+    (tmp_path / "own.py").write_text(OWN)
+    return (f"reward.reward_manager.module.path={tmp_path / 'own.py'}", "reward.reward_manager.name=Manager")
+
+
+SAID = ("Nowhere.", "Voku.")
+
+
+def test_a_failed_judge_is_masked_and_in_no_baseline(
+    compose: Compose, country: Question, failing: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+    from verl.trainer.ppo.core_algos import agg_loss
+
+    config = compose(*failing, "algorithm.adv_estimator=workbench_group", "algorithm.max_failed=0.4")
+    rollout, right = Rollout(config, monkeypatch), f"{country.answers[0]}."
+    keys = rollout.answer(country, right, *SAID)
+    rows = {text: rollout.queue.rows[keys[text]] for text in (right, *SAID)}
+    failed = rows["Voku."]
+    assert rollout.queue.told == {"u": "finished"} and failed["rm_scores"].isnan().all()
+    assert failed["response_mask"].sum() == failed["loss_mask"].sum() == 0
+    assert failed["extra_fields"]["reward_extra_info"]["workbench_error"] == "verify: no reply"
+    rollout.learn(keys.values())
+    unit = 1 / (math.sqrt(2) + 1e-4)
+    for text, advantage in ((right, unit), ("Nowhere.", -unit), ("Voku.", 0.0)):
+        assert_all(rows[text], advantage, 1e-6)
+    # In verl's loss such a row is not there, however it is averaged.
+    masks = torch.nn.utils.rnn.pad_sequence([row["response_mask"] for row in rows.values()], batch_first=True)
+    losses = torch.randn(masks.shape, generator=torch.Generator().manual_seed(0))
+    for mode in ("token-mean", "seq-mean-token-sum", "seq-mean-token-mean"):
+        assert agg_loss(losses, masks, mode).item() == pytest.approx(agg_loss(losses[:2], masks[:2], mode).item())
+
+
+def test_too_many_failures_stop_the_training(
+    compose: Compose, country: Question, failing: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rollout = Rollout(compose(*failing), monkeypatch)
+    keys = rollout.answer(country, "Rome.", *SAID)
+    with pytest.raises(TooManyFailures, match="1 of 3 completions could not be scored"):
+        rollout.learn(keys.values())
+
+
+def test_with_verls_own_estimator_a_failed_response_is_left_out(
+    compose: Compose, country: Question, failing: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rollout = Rollout(compose(*failing, "algorithm.adv_estimator=grpo"), monkeypatch)
+    right = f"{country.answers[0]}."
+    keys = rollout.answer(country, right, *SAID)
+    assert rollout.queue.told == {"u": "failure"} and set(keys) == {right, "Nowhere."}
+    rollout.learn(keys.values())
+    assert_all(rollout.queue.rows[keys[right]], 1 / math.sqrt(2), 1e-5)
+
+
+def test_responses_that_wait_are_graded_together_and_padding_is_none_of_theirs(
+    compose: Compose, country: Question, failing: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A batch as verl pads it, prompts on the left and responses on the right, by its own reward worker."""
+    import numpy as np
+    import torch
+    from verl import DataProto
+
+    rollout, row, together = Rollout(compose(*failing), monkeypatch), row_of(country), Path("together.txt")
+    sampled = [rollout.ids(text) for text in (f"{country.answers[0]}.", "Nowhere.", "I don't know.")]
+    prompt = rollout.tokenizer.apply_chat_template(row["prompt"], add_generation_prompt=True, tokenize=True, return_dict=False)
+    pad, width = rollout.tokenizer.pad_token_id, max(map(len, sampled)) + 3
+    batch = {
+        "prompts": torch.tensor([[pad, pad, *prompt]] * 3),
+        "responses": torch.tensor([[*ids, *[pad] * (width - len(ids))] for ids in sampled]),
+        "attention_mask": torch.tensor([[0, 0, *[1] * (len(prompt) + len(ids)), *[0] * (width - len(ids))] for ids in sampled]),
+    }
+    told = {name: np.array([row[name]] * 3, dtype=object) for name in ("extra_info", "reward_model", "data_source")}
+    data = DataProto.from_dict(tensors=batch, non_tensors={**told, "raw_prompt": np.array([row["prompt"]] * 3)})
+    outputs = rollout.rewards.loop.run_until_complete(rollout.rewards.compute_score_batch(data))
+    assert [output["reward_score"] for output in outputs] == [1.0, -1.0, 0.0]
+    tokens = [json.loads(output["reward_extra_info"]["workbench_tokens"]) for output in outputs]
+    assert list(map(len, tokens)) == list(map(len, sampled))
+    assert together.read_text().split() == ["1", "2"]
+
+
+def test_what_verl_writes_of_its_rollouts_is_imported(
+    compose: Compose, country: Question, failing: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By its trainer's own dump: the prompt as text without marks, the gold answers as they stood, NaN where none was paid."""
+    rollout, question = Rollout(compose(*failing), monkeypatch), replace(country, answers=(country.answers[0], "Lima"))
+    keys = rollout.answer(question, "Lima.", "Voku.")
+    write = rollout.trainer._write_generations
+    trainer = SimpleNamespace(tokenizer=rollout.tokenizer)
+    trainer._dump_generations = lambda **told: write(**told, global_steps=3)
+    rollout.trainer._log_rollout_data(trainer, SimpleNamespace(keys=list(keys.values()), partition_id="train"), {}, "dumped")
+    summary = import_completions("verl", Path("dumped"), Path("rollouts.jsonl"))
+    assert (summary["rows"], summary["malformed"], summary["rewards"]) == (2, 0, ["verl:score"])
+    rows = {row.response.text: row for row in iter_feedback(Path("rollouts.jsonl"))}
+    assert {row.response.step for row in rows.values()} == {3} and len({row.response.group for row in rows.values()}) == 1
+    assert rows["Lima."].response.question.answers == question.answers
+    assert rows["Lima."].response.question.text.endswith(question.text)
+    assert (rows["Lima."].rewards["verl:score"].value, rows["Voku."].rewards["verl:score"].value) == (1.0, None)

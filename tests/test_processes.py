@@ -1,0 +1,124 @@
+"""Training on several processes: the page's script and configs, and two processes against one."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from workbench.experiment import check_alone
+from workbench.generate import Sampling
+from workbench.store import iter_feedback
+from workbench.train.grpo import check_processes, check_whole
+from workbench.types import Feedback, WorkbenchError
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = (ROOT / "docs" / "scaling.md").read_text()
+SMALL = "steps=3 prompts_per_step=4 group_size=4 max_new_tokens=16 micro_batch=2 advantages=whiten".split()
+
+
+def block(language: str, number: int = 0) -> str:
+    return re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.S | re.M)[number]
+
+
+def trained(folder: Path, count: int) -> Path:
+    """A run of the page's script on so many processes."""
+    (folder / "train.py").write_text(block("python"))
+    port = str(29500 + os.getpid() % 2000)
+    launcher = ["-m", "torch.distributed.run", "--nproc-per-node", str(count), "--master-port", port]
+    settings = [f"truthrl.{setting}" for setting in SMALL]
+    done = subprocess.run(
+        [sys.executable, *launcher, "train.py", str(count), *settings], cwd=folder, capture_output=True, text=True, timeout=240,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.count("done") == count
+    return folder / str(count)
+
+
+def metrics(out: Path) -> list[dict[str, Any]]:
+    rows = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+    return [{name: value for name, value in row.items() if not name.startswith("seconds")} for row in rows]
+
+
+@pytest.mark.slow
+def test_two_processes_are_one(tmp_path: Path) -> None:
+    """What is sampled, paid and learnt on the tiny bench, as the page says; whitening looks at the whole batch.
+
+    Adapters are compared in tests/test_grpo_credit.py, where the completions are given; here they differ by more than 1e-5."""
+    one, two = trained(tmp_path, 1), trained(tmp_path, 2)
+    rows: list[list[Feedback]] = [sorted(iter_feedback(out), key=lambda row: row.response.id) for out in (one, two)]
+    assert len(rows[0]) == len(rows[1]) == 48 and len({row.response.text for row in rows[0]}) > 4
+    for alone, shared in zip(*rows, strict=True):
+        assert (alone.response.id, alone.response.token_ids) == (shared.response.id, shared.response.token_ids)
+        assert alone.rewards["truthrl"].value == shared.rewards["truthrl"].value
+        assert alone.response.advantages == pytest.approx(shared.response.advantages, abs=1e-5)
+        assert alone.response.logprobs == pytest.approx(shared.response.logprobs, abs=1e-4)
+    for alone, shared in zip(metrics(one), metrics(two), strict=True):
+        entropies = alone.pop("entropy"), shared.pop("entropy")  # a mean of each process's mean over its tokens
+        assert entropies[0] == pytest.approx(entropies[1], rel=0.1)
+        assert alone == pytest.approx(shared, abs=1e-5)
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_accelerate_reads_the_configs_of_the_page(tmp_path: Path, number: int) -> None:
+    from accelerate.commands.config.config_args import load_config_from_file
+    from accelerate.utils import DistributedType
+
+    (tmp_path / "config.yaml").write_text(block("yaml", number))
+    config = load_config_from_file(str(tmp_path / "config.yaml"))
+    kinds = (DistributedType.MULTI_GPU, DistributedType.FSDP, DistributedType.DEEPSPEED)
+    assert config.distributed_type == kinds[number] and config.num_processes == 8
+
+
+def test_a_share_of_a_batch_is_sampled_as_in_the_whole(tmp_path: Path) -> None:
+    """Half of the prompts, with the rows that they have among all in the order in which they are begun."""
+    from tests.helpers.tiny_model import make_policy
+    from workbench.generate import hf
+    from workbench.policy import load_policy
+
+    policy = load_policy(str(make_policy(tmp_path / "policy")))
+    prompts = [[7, 8, 9], [7, 8], [9, 7, 8, 9], [7, 8], [8, 9, 9], [9]]
+    how = {"max_new_tokens": 8, "seed": 3}
+    whole = hf.complete(policy.model, 0, prompts, [1], Sampling(**how))  # type: ignore[arg-type]
+    places = {number: place for place, number in enumerate(hf.longest_first(prompts))}
+    rows = tuple(places[number] for number in (3, 4, 5))
+    assert hf.complete(policy.model, 0, prompts[3:], [1], Sampling(**how, rows=rows)) == whole[3:]  # type: ignore[arg-type]
+    assert hf.complete(policy.model, 0, prompts[3:], [1], Sampling(**how)) != whole[3:]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("variable", ["ACCELERATE_USE_FSDP", "ACCELERATE_USE_DEEPSPEED"])
+def test_parts_of_a_model_are_refused(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
+    check_whole()
+    monkeypatch.setenv(variable, "true")
+    with pytest.raises(
+        WorkbenchError, match=r"samples from the whole model in every process: launch it with docs/scaling.md's"
+    ):
+        check_whole()
+
+
+def test_a_run_goes_on_with_as_many_processes(tmp_path: Path) -> None:
+    check_processes(None, 2)
+    (tmp_path / "rng_state.pth").touch()
+    check_processes(tmp_path, 1)
+    with pytest.raises(WorkbenchError, match="begun with 1 processes, and 2 go on"):
+        check_processes(tmp_path, 2)
+    (tmp_path / "rng_state.pth").unlink()
+    for rank in (0, 1):
+        (tmp_path / f"rng_state_{rank}.pth").touch()
+    check_processes(tmp_path, 2)
+    with pytest.raises(WorkbenchError, match="begun with 2 processes, and 1 go on"):
+        check_processes(tmp_path, 1)
+
+
+def test_a_run_with_its_evaluations_is_one_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    check_alone()
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(WorkbenchError, match="leave out the launcher"):
+        check_alone()
