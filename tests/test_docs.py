@@ -84,6 +84,7 @@ KNOWN: dict[str, dict[str, How]] = {
         "workbench score --in answers.jsonl --out runs/judged/rollouts.jsonl --store wiki "
         f"--judge {JUDGE} --model NAME": AS_IT_IS,
         "workbench metrics runs/judged/rollouts.jsonl runs/local/rollouts.jsonl": AS_IT_IS,
+        f"workbench metrics runs/ternary runs/binary --judge {JUDGE} --judge-model NAME": AS_IT_IS,
         "workbench agree runs/judged runs/local": AS_IT_IS,
         "workbench inspect --run runs/judged": How(not_run="serves until it is stopped; tests/browsing.py starts it"),
         "workbench import trl runs/completions --out runs/logged/rollouts.jsonl": AS_IT_IS,

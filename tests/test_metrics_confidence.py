@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from workbench.metrics import compare_files, summarise
 from workbench.metrics.confidence import areas, ranked, restrict, risk_coverage
-from workbench.metrics.preferences import read_preferences, wins
-from workbench.metrics.report import Settings, win_rate
+from workbench.metrics.preferences import duels, read_preferences, win_rate
+from workbench.metrics.report import Settings
 from workbench.metrics.rows import Row, reduce_row
 from workbench.types import WorkbenchError
 
@@ -126,27 +126,63 @@ def test_confidence_may_be_a_verdicts_p() -> None:
     assert reduce_row(whole, {}, confidence="factuality").confidence == 0.8
 
 
-def test_a_win_is_the_mean_of_both_orders(tmp_path: Path) -> None:
-    """a wins both; b is judged by position alone, which is half a win; c ties once; d lacks an order."""
+def test_a_win_is_what_both_orders_say(tmp_path: Path) -> None:
+    """a wins both; b is judged by position alone, which is a tie; c ties once, which is one; d lacks an order; e loses both."""
     path = tmp_path / "preferences.jsonl"
     found = [("a", "ab", "first"), ("a", "ba", "second"), ("b", "ab", "first"), ("b", "ba", "first")]
-    found += [("c", "ab", "tie"), ("c", "ba", "second"), ("d", "ab", "first")]
+    found += [("c", "ab", "tie"), ("c", "ba", "second"), ("d", "ab", "first"), ("e", "ab", "second"), ("e", "ba", "first")]
     path.write_text("".join(json.dumps({"question_id": q, "order": o, "label": label}) + "\n" for q, o, label in found))
-    judged, incomplete = wins(read_preferences(path))
-    assert judged == {"a": (1.0, True), "b": (0.5, False), "c": (0.75, False)} and incomplete == 1
-    cells = win_rate(read_preferences(path), Settings(resamples=100))
-    assert cells["win_rate"]["value"] == pytest.approx(0.75) and cells["order_agreement"]["value"] == pytest.approx(1 / 3)
+    judged, incomplete = duels(read_preferences(path))
+    assert [(one.question_id, one.score, one.swayed) for one in judged] == [
+        ("a", 1.0, False), ("b", 0.5, True), ("c", 0.5, True), ("e", 0.0, False)
+    ]  # fmt: skip
+    assert incomplete == 1
+    cells = win_rate(read_preferences(path), resamples=100)
+    assert cells["win_rate"]["value"] == 0.5 and cells["position_bias"]["value"] == 0.5
+    # Of the two that the order decided, b is for the place shown first and c, preferred where it stands second, for the other.
+    assert (cells["first_place"]["value"], cells["first_place"]["n"]) == (0.5, 2)
+    assert cells["words"] == {"feedback": None, "other": None} and cells["win_rate_like_length"]["value"] is None
     rows_file = tmp_path / "rows.jsonl"
     rows_file.write_text('{"question_id": "a", "response": "x"}\n')
     both = compare_files(rows_file, rows_file, preferences=path, resamples=50)
-    assert both["win_rate"]["value"] == pytest.approx(0.75) and both["pairs"] == {"n": 3, "incomplete": 1}
+    assert both["win_rate"]["value"] == 0.5
+    assert both["pairs"] == {"n": 4, "won": 1, "tied": 2, "lost": 1, "identical": 0, "incomplete": 1}
+
+
+def test_several_verdicts_in_one_order_are_averaged() -> None:
+    """ab: first, first, second = 2/3; ba: the first file's answer wins 1 of 2, which prefers neither; so it is a tie."""
+    said = [("ab", "first"), ("ab", "first"), ("ab", "second"), ("ba", "first"), ("ba", "second")]
+    [one], _ = duels({"question_id": "a", "order": order, "label": label} for order, label in said)
+    assert (one.leading, one.following, one.score) == (pytest.approx(2 / 3), 0.5, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("words", "alike"), [((10, 8), True), ((8, 10), True), ((100, 79), False), ((0, 0), True), ((1, 0), False)]
+)
+def test_lengths_are_alike_within_a_fifth(words: tuple[int, int], alike: bool) -> None:
+    orders = [{"question_id": "a", "order": "ab", "label": "first"}, {"question_id": "a", "order": "ba", "label": "second"}]
+    cells = win_rate([row | {"words": words} for row in orders], resamples=10)
+    assert cells["win_rate_like_length"]["n"] == alike and cells["words"] == {"feedback": words[0], "other": words[1]}
+
+
+def test_pairs_of_one_question_are_drawn_together() -> None:
+    """Four samples that win, win, lose and tie: of one question there is nothing to draw, of four there is."""
+    said = {"ab": ("first", "first", "second", "tie"), "ba": ("second", "second", "first", "tie")}
+    one = [
+        {"question_id": "q", "sample": sample, "order": order, "label": label}
+        for order, labels in said.items() for sample, label in enumerate(labels)
+    ]  # fmt: skip
+    cell = win_rate(one, resamples=200)["win_rate"]
+    assert cell == {"value": 0.625, "low": 0.625, "high": 0.625, "n": 1}
+    apart = win_rate([row | {"question_id": f"q{row['sample']}"} for row in one], resamples=200)["win_rate"]
+    assert (apart["value"], apart["n"]) == (0.625, 4) and apart["low"] < 0.4 and apart["high"] > 0.8
 
 
 def test_a_failed_preference_is_no_loss() -> None:
     error = {"question_id": "a", "order": "ab", "error": {"kind": "timeout"}}
     failed: list[dict[str, Any]] = [error, {"question_id": "a", "order": "ba", "label": "tie"}]
-    assert wins(failed) == ({}, 1)
-    cells = win_rate(failed, Settings(resamples=10))
+    assert duels(failed) == ([], 1)
+    cells = win_rate(failed, resamples=10)
     assert cells["win_rate"]["value"] is None and cells["win_rate"]["reason"] == "no pair was judged in both orders"
 
 

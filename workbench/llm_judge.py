@@ -13,7 +13,7 @@ from workbench.judge import BatchJudge, endpoint, fingerprint, render
 from workbench.judge.address import address, shown
 from workbench.judge.key import key_of
 from workbench.knowledge import open_index
-from workbench.types import Prompt, Reply, WorkbenchError
+from workbench.types import Judge, Prompt, Reply, WorkbenchError
 
 REPLIES = "judge.sqlite"  # in the folder of what a judge was asked for, unless it was told another file
 ANYWHERE = "anywhere"  # the replies' address: as for a run's identity, the model and the prompts tell judges apart
@@ -38,13 +38,18 @@ class LLMJudge:
         """
         return {"model": self.model, "prompts": fingerprint(), "store": _contents(self.store)}
 
+    @property
+    def ask(self) -> Judge:
+        """The model itself: prompts to replies. No file is made before the first prompts."""
+        return _Later(self)
+
     def checks(self, evidence: bool = True) -> Checks:
         """What it can do. Without `evidence`, passages of the questions or an index, it cannot tell facts.
 
         Nothing is asked and no file is made before the first reply is wanted.
         """
         search = open_index(self.store).search if self.store else None
-        able = judge_checks(_Later(self), search)
+        able = judge_checks(self.ask, search)
         return able if evidence else replace(able, verify={name: one for name, one in able.verify.items() if name != "fact"})
 
     def try_out(self) -> None:
@@ -53,7 +58,7 @@ class LLMJudge:
         Raises:
             WorkbenchError: there is no server, it refuses, or its reply cannot be read.
         """
-        [reply] = _Later(replace(self, cache=None))([render("outcome", **TRIAL)])  # type: ignore[arg-type]
+        [reply] = replace(self, cache=None).ask([render("outcome", **TRIAL)])  # type: ignore[arg-type]
         if reply.error:
             raise WorkbenchError(
                 f"the judge {self.model} at {shown(self.url)} gives no verdict ({reply.error.message}): start its server, or "

@@ -33,6 +33,7 @@ LABELS = {
     "outcome": ("correct", "incorrect"),
     "checklist": ("consistent", "contradictory", "missing"),
     "reasoning": ("good", "poor"),
+    "prefer": ("first", "second", "tie"),
 }
 
 

@@ -3,17 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from workbench.cli.frame import ABSENT, Json, Seed, app, complain, exit_code, print_table, show, stdout_kept_clean, text
+from workbench.cli.frame import (
+    ABSENT,
+    Json,
+    JudgeModel,
+    Price,
+    Seed,
+    app,
+    complain,
+    ended_by_signal,
+    exit_code,
+    prices,
+    print_mapping,
+    print_table,
+    show,
+    stdout_kept_clean,
+    text,
+)
+from workbench.judge import money
+from workbench.llm_judge import LLMJudge, llm_judge
 from workbench.metrics import compare_files, read_rows
 from workbench.metrics.hacks import hacks as hacks_of
+from workbench.metrics.pairs import Pairs, pair_files
+from workbench.metrics.preferences import REASONS
+from workbench.metrics.rows import file_of
 from workbench.plots import write_pages
 from workbench.plots.hacks import hack_shares
 from workbench.plots.rlfh import figures as figures_of
+from workbench.score.estimate import estimate_pairs
+from workbench.types import WorkbenchError
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -35,6 +59,25 @@ def metrics(
         Path | None, typer.Option(help="Feedback whose right answers over-refusal is measured on (default: OTHER).")
     ] = None,
     preferences: Annotated[Path | None, typer.Option(help="A judge's preferences between both files, in both orders.")] = None,
+    judge: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="The win rate: a language model behind an OpenAI-compatible endpoint says which of both files' answers is "
+            "better, in both orders. Its key: WORKBENCH_JUDGE_KEY or, for api.openai.com, OPENAI_API_KEY.",
+        ),
+    ] = None,
+    judge_model: JudgeModel = None,
+    judge_cache: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Keeps the judge's replies; by default NAME.judge.sqlite beside FEEDBACK's NAME.jsonl."
+        ),
+    ] = None,
+    price: Price = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the judge's calls, tokens and cost; ask and write nothing.")
+    ] = False,
     k: Annotated[int, typer.Option(min=1, help="K of recall@K and F1@K.")] = 32,
     gamma: Annotated[int, typer.Option(min=0, help="Claims below which FactScore's penalty sets in.")] = 10,
     vague: Annotated[Literal["incorrect", "excluded"], typer.Option(help="How precision counts vague claims.")] = "incorrect",
@@ -61,18 +104,61 @@ def metrics(
             "the figures compare two files: name OTHER, the feedback before training; or --hacks for those of one run",
             param_hint="--figures",
         )
-    with stdout_kept_clean():
-        result = compare_files(
-            feedback, other, reference=reference, base=base, preferences=preferences, k=k, gamma=gamma, vague=vague,
-            sections=sections or (), confidence=confidence, weights=_weights(weights), seed=seed,
-        )  # fmt: skip
-        if hacks:
-            result["hacks"] = hacks_of(feedback)
-            result |= {"other_hacks": hacks_of(other)} if other is not None else {}
-        if figures is not None:
-            result["figures"] = write_pages(_figures(feedback, other, result, sections or ()), figures)
+    asked, costs = llm_judge(judge, judge_model, None, judge_cache), prices(price)
+    paired = _paired(asked, feedback, other, {"--dry-run": dry_run, "--price": costs is not None}, preferences)
+    if paired and dry_run:
+        show(estimate_pairs(paired, costs), as_json, print_mapping)
+        return 0
+    try:
+        with ended_by_signal(), stdout_kept_clean():
+            asked = _ready(asked, feedback, paired) if asked and paired else None
+            result = compare_files(
+                feedback, other, reference=reference, base=base, preferences=preferences, judge=asked.ask if asked else None,
+                k=k, gamma=gamma, vague=vague, sections=sections or (), confidence=confidence, weights=_weights(weights),
+                seed=seed,
+            )  # fmt: skip
+            if hacks:
+                result["hacks"] = hacks_of(feedback)
+                result |= {"other_hacks": hacks_of(other)} if other is not None else {}
+            if figures is not None:
+                result["figures"] = write_pages(_figures(feedback, other, result, sections or ()), figures)
+    except KeyboardInterrupt:
+        return 130
+    if asked:
+        result["judge"] = _judge(asked, result["judge"], costs)
     show(result, as_json, _print)
     return exit_code(result)
+
+
+def _paired(
+    asked: LLMJudge | None, feedback: Path, other: Path | None, about: Mapping[str, bool], preferences: Path | None
+) -> Pairs | None:
+    """The pairs that a judge is asked about; a WorkbenchError for options that cannot work together, before it is."""
+    if asked is None:
+        if given := [option for option, wanted in about.items() if wanted]:
+            raise WorkbenchError(f"{given[0]} is about a judge at a URL: name one with --judge URL, or leave it out")
+        return None
+    if other is None:
+        raise WorkbenchError("--judge says which of two files' answers are better: name OTHER, the file to compare with")
+    if preferences is not None:
+        raise WorkbenchError("--judge and --preferences both say which answers are preferred: choose one")
+    return pair_files(feedback, other)
+
+
+def _ready(asked: LLMJudge, feedback: Path, paired: Pairs) -> LLMJudge:
+    """The judge with a file for its replies; one that has none yet is tried out, so that a wrong address is told at once."""
+    file = file_of(feedback)
+    asked = replace(asked, cache=asked.cache or file.with_name(f"{file.stem}.judge.sqlite"))
+    if not all(pair.identical for pair in paired.pairs) and asked.cache and not asked.cache.exists():
+        asked.try_out()
+    return asked
+
+
+def _judge(asked: LLMJudge, used: Mapping[str, Any], costs: tuple[float, float] | None) -> dict[str, Any]:
+    """What asking took, with the price of what was asked for now."""
+    price = None if costs is None else round(money(used["tokens_in"], used["tokens_out"], costs), 6)
+    kept = asked.cache and asked.cache.exists()
+    return {"model": asked.model, **used, "price": price, "cache": str(asked.cache) if kept else None}
 
 
 def _weights(argument: str) -> tuple[float, ...]:
@@ -102,7 +188,9 @@ def _label(path: Path, other: Path | None) -> str:
 
 def _print(result: Mapping[str, Any]) -> None:
     other, tests = result.get("other", {}), result.get("paired", {})
-    names = [name for name, cell in result.items() if isinstance(cell, Mapping) and "value" in cell]
+    names = [name for name, cell in result.items() if isinstance(cell, Mapping) and "value" in cell and name not in REASONS]
+    if "win_rate" in result and all(report[name]["value"] is None for report in (result, other) for name in names if report):
+        names = []  # preferences need no verdicts: answers that nobody judged have these alone
     title = f"{result['n']} responses to {result['questions']} questions; VeriScore's K is {text(result['veriscore_k'])}"
     columns = ("metric", "value", "other", "difference [95%]", "p", "n") if other else ("metric", "value [95%]", "n")
     rows: list[tuple[str, ...]] = []
@@ -114,7 +202,10 @@ def _print(result: Mapping[str, Any]) -> None:
             rows.append((name, *values, _value(test, "diff") + _interval(test), p, text(test.get("n"))))
         else:
             rows.append((name, _value(result[name]) + _interval(result[name]), text(result[name].get("n"))))
-    print_table(title, columns, rows)
+    if rows:
+        print_table(title, columns, rows)
+    if "win_rate" in result:
+        _print_preferences(result)
     counts = [("", result), *((("other", other),) if other else ())]
     states = tuple(LEFT_OUT.get(state, state) for state in result["excluded"])
     print_table("excluded from the claim metrics", ("file", *states), [
@@ -138,6 +229,31 @@ def _print(result: Mapping[str, Any]) -> None:
     for name in names:
         if reason := result[name].get("reason"):
             complain(f"{name}: {reason}")
+
+
+def _print_preferences(result: Mapping[str, Any]) -> None:
+    """What a judge prefers, beside the lengths that it may go by."""
+    pairs, mean = result["pairs"], result["words"]
+    title = f"preferred to the other's, of {pairs['n']} pairs: {pairs['won']} won, {pairs['tied']} tied, {pairs['lost']} lost"
+    if mean["other"] is not None:
+        title += f"; {mean['feedback']:.1f} words against {mean['other']:.1f}"
+    cells = {name: result[name] for name in REASONS}
+    print_table(title, ("", "value [95%]", "n"), [
+        (name, _value(cell) + _interval(cell), text(cell["n"])) for name, cell in cells.items()
+    ])  # fmt: skip
+    if pairs["incomplete"]:
+        complain(f"left out of the win rate: {pairs['incomplete']} pairs without a verdict in both orders")
+    if pairs.get("repeated"):
+        complain(
+            f"left out of the win rate: {pairs['repeated']} sample numbers of a question and step that stand twice in a file"
+        )
+    if pairs.get("other_question"):
+        complain(f"left out of the win rate: {pairs['other_question']} pairs whose question has another text in each file")
+    judge = result.get("judge", {})
+    for kind, count in judge.get("failures", {}).items():
+        complain(f"{count} × {kind}: {judge['reasons'][kind][:400]}")
+    if reason := result["win_rate"].get("reason"):
+        complain(f"win_rate: {reason}")
 
 
 def _short(value: float | None) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,11 +12,13 @@ import typer
 from workbench.cli.frame import (
     ABSENT,
     Json,
+    Price,
     StoreName,
     app,
     complain,
     ended_by_signal,
     exit_code,
+    prices,
     print_mapping,
     print_table,
     show,
@@ -88,7 +89,6 @@ Overrides = Annotated[
 MaxFailed = Annotated[
     float, typer.Option(min=0, max=1, help="Stop when more than this share of the rows has failed, or cannot be scored.")
 ]
-Price = Annotated[str | None, typer.Option(metavar="IN,OUT", help="Price of a million tokens read and written.")]
 
 
 @app.command(epilog="Example: workbench score --in answers.jsonl --out runs/feedback.jsonl --method rlfh --judge world")
@@ -132,7 +132,7 @@ def score(
     options = Options(
         source, out, method=method, judge=judge, model=model, passages=passages, store=store, tokenizer=tokenizer,
         columns=_columns(columns), overrides=overrides or [], max_failed=max_failed, concurrency=concurrency,
-        timeout=timeout, cache=cache, price=_price(price), overwrite=overwrite, in_doubt=in_doubt, api_key_env=api_key_env,
+        timeout=timeout, cache=cache, price=prices(price), overwrite=overwrite, in_doubt=in_doubt, api_key_env=api_key_env,
         engine=engine, actors=actors, address=address,
     )  # fmt: skip
     try:
@@ -187,18 +187,6 @@ def _columns(argument: str) -> dict[str, str]:
     if wrong := [name for name, column in columns.items() if name not in _FIELDS or not column]:
         raise WorkbenchError(f"--map {argument}: write FIELD=COLUMN, not '{wrong[0]}'; the fields are {', '.join(_FIELDS)}")
     return columns
-
-
-def _price(argument: str | None) -> tuple[float, float] | None:
-    if argument is None:
-        return None
-    try:
-        per_million_in, per_million_out = (float(part) for part in argument.split(","))
-    except ValueError as error:
-        raise WorkbenchError(f"--price {argument}: write two numbers, as in --price 0.15,0.60") from error
-    if not all(0 <= price < math.inf for price in (per_million_in, per_million_out)):
-        raise WorkbenchError(f"--price {argument}: a price is a finite number from 0 on, as in --price 0.15,0.60")
-    return per_million_in, per_million_out
 
 
 def _report(source: Path, summary: Mapping[str, Any]) -> None:

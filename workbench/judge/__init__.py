@@ -3,7 +3,7 @@
 `workbench.judge.scripted` is a server to rehearse with: it replies, and fails, by a script.
 """
 
-from workbench.judge.batch import BatchJudge, Totals, cached, estimate_tokens
+from workbench.judge.batch import BatchJudge, Totals, cached, estimate_tokens, money
 from workbench.judge.endpoint import endpoint
 from workbench.judge.local_model import local_model
 from workbench.judge.prompts import TASKS, Element, elements, fingerprint, render
@@ -11,5 +11,5 @@ from workbench.judge.wire import LABELS, read
 
 __all__ = [
     "LABELS", "TASKS", "BatchJudge", "Element", "Totals", "cached", "elements", "endpoint", "estimate_tokens", "fingerprint",
-    "local_model", "read", "render",
+    "local_model", "money", "read", "render",
 ]  # fmt: skip

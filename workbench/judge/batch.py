@@ -53,7 +53,7 @@ class Totals:
     def money(self) -> float | None:
         if self.prices is None:
             return None
-        return (self.tokens_in * self.prices[0] + self.tokens_out * self.prices[1]) / 1e6
+        return money(self.tokens_in, self.tokens_out, self.prices)
 
     def begin(self, limits: Limits, again: bool) -> str | None:
         """Count a call that is about to be made, unless a limit is reached: then say which, and count nothing."""
@@ -184,6 +184,11 @@ def _in_order(prompts: Sequence[Prompt], replies: Mapping[Prompt, Reply]) -> lis
         ordered.append(replace(reply, cost=again) if prompt in seen else reply)
         seen.add(prompt)
     return ordered
+
+
+def money(tokens_in: float, tokens_out: float, prices: tuple[float, float]) -> float:
+    """What tokens cost at the prices of a million of them, in and out."""
+    return (tokens_in * prices[0] + tokens_out * prices[1]) / 1e6
 
 
 def estimate_tokens(text: str) -> int:

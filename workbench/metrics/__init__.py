@@ -4,7 +4,8 @@
 * `rows`: a stored feedback row reduced to what a metric needs.
 * `claims`: FactScore, precision, recall@K, F1@K, VeriScore, facts per query and per sentence.
 * `confidence`: risk–coverage, AURC and AUROC.
-* `preferences`: win rate with the order swapped.
+* `pairs`: the answers of two files to the same questions, and which of both a judge prefers, asked in both orders.
+* `preferences`: win rate with the order swapped, and what the order and the length had to do with it.
 * `report`: every metric of one file, or of two with paired tests.
 * `distributions`: the tables behind RLFH's figures 4 to 9.
 * `facets`: form, facets, order, repetition and citations of an answer on several facets.

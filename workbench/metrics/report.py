@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from workbench.metrics.bootstrap import AREAS, Sums, collect, intervals, paired
 from workbench.metrics.claims import CLAIM_METRICS, ON_SUBJECT, Options, Term, claim_terms, median_claims
-from workbench.metrics.confidence import Ranked, ranked, restrict, risk_coverage
+from workbench.metrics.confidence import ranked, restrict, risk_coverage
 from workbench.metrics.outcomes import RATES, RESAMPLES, WEIGHTS
-from workbench.metrics.preferences import read_preferences, wins
+from workbench.metrics.pairs import judge_pairs, pair_files
+from workbench.metrics.preferences import read_preferences, win_rate
 from workbench.metrics.rows import STATES, Row, file_of, read_rows
-from workbench.types import OUTCOMES, WorkbenchError
+from workbench.types import OUTCOMES, Judge, WorkbenchError
 
 IN_EVALUATIONS = ("factscore", "correct", "incorrect", "responded", "claims", *ON_SUBJECT)
 Terms = list[tuple[str, dict[str, Term]]]
@@ -42,6 +43,7 @@ def compare_files(
     reference: Path | str | None = None,
     base: Path | str | None = None,
     preferences: Path | str | None = None,
+    judge: Judge | None = None,
     k: int = 32,
     gamma: int = 10,
     vague: str = "incorrect",
@@ -59,6 +61,7 @@ def compare_files(
             both files have one K, whichever is named first). Name one and adding another model to a comparison changes nothing.
         base: feedback of the policy whose right answers over-refusal is measured on (by default `other`).
         preferences: a judge's preferences between the two files, each pair in both orders (see `preferences`).
+        judge: says which of two answers is better, in both orders (see `pairs`), once all else is done.
         k: K of recall@K and F1@K.
         gamma: the number of claims below which FactScore's penalty sets in.
         vague: "incorrect" counts vague claims in precision's denominator, "excluded" does not.
@@ -76,10 +79,11 @@ def compare_files(
 
     def read(path: Path | str) -> list[Row]:
         loaded = read_rows(path, sections, confidence)
-        if preferences is None:  # which need no verdicts
+        if preferences is None and judge is None:  # which need no verdicts
             _check_judged(path, loaded)
         return loaded
 
+    pairs = None if judge is None or other is None else pair_files(feedback, other)
     rows = read(feedback)
     others = read(other) if other is not None else None
     baseline = read(base) if base is not None else others
@@ -94,11 +98,15 @@ def compare_files(
     result = summarise(rows, settings)
     result["reference"] = str(reference) if reference is not None else " + ".join(map(str, filter(None, (feedback, other))))
     if preferences is not None:
-        result |= win_rate(read_preferences(preferences), settings)
+        result |= win_rate(read_preferences(preferences), seed, resamples)
     if others is not None:
         _check_common(feedback, str(other), rows, others)
         result["other"] = summarise(others, settings)
         result |= compare(rows, others, settings)
+    if judge is not None and pairs is not None:
+        preferred, result["judge"] = judge_pairs(judge, pairs.pairs)
+        result |= win_rate(preferred, seed, resamples)
+        result["pairs"] |= pairs.left_out
     return result
 
 
@@ -173,18 +181,6 @@ def compare(rows: Sequence[Row], others: Sequence[Row], settings: Settings) -> d
         "common": len(common),
         "paired": {n: cell if cell["diff"] is not None else {**cell, "reason": reason} for n, cell in cells.items()},
     }
-
-
-def win_rate(preferences: Sequence[Mapping[str, Any]], settings: Settings) -> dict[str, Any]:
-    """`win_rate` of the first file (ties count half), `order_agreement`, and how many pairs lack one of the two orders."""
-    won, incomplete = wins(preferences)
-    terms = [(q, {"win_rate": (win, 1.0), "order_agreement": (float(agree), 1.0)}) for q, (win, agree) in won.items()]
-    sums = collect(terms, ("win_rate", "order_agreement"))
-    estimates = intervals(sums, Ranked((), (), (), ()), settings.resamples, settings.seed)
-    cells: dict[str, Any] = {name: estimates[name] for name in sums.names}
-    if not won:
-        cells = {name: {**cell, "reason": "no pair was judged in both orders"} for name, cell in cells.items()}
-    return cells | {"pairs": {"n": len(won), "incomplete": incomplete}}
 
 
 def right_questions(rows: Sequence[Row]) -> frozenset[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.jsonl import taken_back
-from workbench.judge import Totals
+from workbench.judge import Totals, money
 from workbench.recipes import reward_fns
 from workbench.runs.folder import lock
 from workbench.score import setup
@@ -114,4 +114,4 @@ def _price(cost: dict[str, Any], options: Options) -> float | None:
     """What the tokens cost at the prices given for a million of them."""
     if options.price is None:
         return None
-    return round((cost["tokens_in"] * options.price[0] + cost["tokens_out"] * options.price[1]) / 1e6, 6)
+    return round(money(cost["tokens_in"], cost["tokens_out"], options.price), 6)

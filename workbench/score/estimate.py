@@ -9,7 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 from workbench.extract import rules
-from workbench.judge import elements
+from workbench.judge import elements, money
+from workbench.metrics.pairs import Pairs
 from workbench.score.run import Plan
 from workbench.score.survey import Reader, Survey
 from workbench.types import Claims, Extract, Failure, Prompt, Reply, Response, Verdict
@@ -75,6 +76,20 @@ def estimate(reader: Reader, survey: Survey, plan: Plan, counter: Counter) -> di
         "by_task": {task: round(calls * scale) for task, calls in counter.calls.items()},
         "tokens_in": round(counter.tokens_in * scale),
         "tokens_out": round(counter.tokens_out * scale),
+    }
+
+
+def estimate_pairs(paired: Pairs, prices: tuple[float, float] | None = None) -> dict[str, Any]:
+    """What it would take to ask which of two answers is better; what a cache already holds is counted too."""
+    counter = Counter()
+    counter([prompt for pair in paired.pairs for prompt in pair.prompts])
+    return {
+        "dry_run": True,
+        "pairs": {"n": len(paired.pairs), "identical": sum(pair.identical for pair in paired.pairs), **paired.left_out},
+        "calls": counter.calls.total(),
+        "tokens_in": round(counter.tokens_in),
+        "tokens_out": round(counter.tokens_out),
+        "price": None if prices is None else round(money(counter.tokens_in, counter.tokens_out, prices), 6),
     }
 
 
