@@ -102,3 +102,18 @@ def _costs(name: str, part: Mapping[str, Any]) -> list[list[str]]:
             f"{told['tokens_out']:.0f}", f"{told['delays']:.0%}",
         ])  # fmt: skip
     return rows
+
+
+def truth_arms(found: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """Headings and a row for each set of claims that a truthfulness model has learnt from, the means over the seeds; AUC beside
+    `own` with its interval."""
+    beside = {one["minus"]: one for one in found["findings"]}
+    rows = []
+    for arm in dict.fromkeys(run["arm"] for run in found["runs"]):
+        runs = [run for run in found["runs"] if run["arm"] == arm]
+        means = [f"{sum(run[name] for run in runs) / len(runs):.3f}" for name in ("auc", "accuracy", "f1", "ece")]
+        each = " ".join(f"{run['auc']:.3f}" for run in runs)
+        one = beside.get(arm)
+        said = f"**{one['verdict']}** {one['value']:+.3f} [{one['low']:+.3f}, {one['high']:+.3f}]" if one else "–"
+        rows.append([f"`{arm}`", *means, each, f"{one['id']} {said}" if one else said])
+    return ["learnt from", "AUC", "accuracy", "F1", "ECE", "AUC of each seed", "`own` − this"], rows

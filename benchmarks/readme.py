@@ -129,11 +129,16 @@ def costs(found: dict) -> str:
     )
 
 
+def truth_arms(found: dict) -> str:
+    return f"{found['date']}.\n\n{markdown(*findings_tables.truth_arms(found))}"
+
+
 METHODS = ("rlfh", "rlfh_sweep", "knowrl", "knowrl_dose", "knowrl_sweep", "forag", "klcf", "klcf_sweep", "klcf_sft")
 TABLES: dict[str, tuple[str, Callable[[dict], str]]] = {  # a part's name: whose results it shows, and how
     "truthrl": ("truthrl_tiny", truthrl),
     "human_labels": ("human_labels", human_labels),
     "klcf_cost": ("klcf_cost", costs),
+    "klcf_truth": ("klcf_truth", truth_arms),
     "claims": ("human_labels", claims),
     "verdicts": ("human_labels", verdicts),
     **{f"{method}_findings": (method, findings) for method in METHODS},

@@ -77,6 +77,18 @@ def test_the_table_of_costs(tmp_path: Path) -> None:
     assert any(line.startswith("Of KLCF's seconds its model's passes take 20% (own, serial). ") for line in lines)
 
 
+def test_the_table_of_truthfulness_models(tmp_path: Path) -> None:
+    runs = [
+        {"arm": arm, "auc": auc, "accuracy": 0.5, "f1": 0.25, "ece": 0.125}
+        for arm, auc in (("own", 0.8), ("own", 0.7), ("world", 0.5))
+    ]
+    finding = {"id": "B1", "minus": "world", "value": 0.25, "low": 0.125, "high": 0.375, "verdict": "holds"}
+    (tmp_path / "klcf_truth.json").write_text(json.dumps({"date": "2026-01-02", "runs": runs, "findings": [finding]}))
+    lines = readme.rendered(page("klcf_truth"), tmp_path).splitlines()
+    assert "| `own` | 0.750 | 0.500 | 0.250 | 0.125 | 0.800 0.700 | – |" in lines
+    assert "| `world` | 0.500 | 0.500 | 0.250 | 0.125 | 0.500 | B1 **holds** +0.250 [+0.125, +0.375] |" in lines
+
+
 def test_every_part_of_the_pages_has_a_table() -> None:
     text = "".join(path.read_text() for path in readme.PAGES)
     assert [name for name in readme.TABLES if f"<!-- {name} -->" not in text] == []
