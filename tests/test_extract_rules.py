@@ -216,7 +216,7 @@ def test_many_sentences_take_time_in_proportion() -> None:
         'Toma Ardel, a painter from Lima, Peru, wrote books such as "A" and "B", and in 1950 he left Osk, where he died. '
     )
     seconds = []
-    for many in (1_000, 10_000):
+    for many in (300, 3_000):
         begun = time.process_time()
         assert len(extract(sentence * many).claims) > 4 * many
         seconds.append(time.process_time() - begun)

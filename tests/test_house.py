@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator, Set
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -78,6 +79,7 @@ def rooms() -> list[str]:
     return [name.rstrip("/") for head in heads for name in re.findall(r"`([\w/]+)`", head)]
 
 
+@cache
 def modules() -> dict[str, ast.Module]:
     """Every module of the library by name, but for the package itself, which fetches what it offers when that is asked for."""
     paths = [path for path in files("*.py") if path.is_relative_to(ROOT / "workbench")]
