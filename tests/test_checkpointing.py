@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from tests.helpers.memory_run import make_model, trained
 from workbench.plan.phases import used_parts
 from workbench.recipes import TRAINED
+from workbench.train.actor import Actor
 from workbench.train.models import load_trainee
 from workbench.types import WorkbenchError
 
@@ -57,6 +59,21 @@ def test_layers_computed_again_learn_the_same(
     assert once == 2 * LAYERS and twice == 2 * once
     assert kept.keys() == again.keys() and any(kept[name].abs().max() > 0 for name in kept if "lora_B" in name)
     assert all(kept[name].equal(again[name]) for name in kept)
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_ratio_of_an_unchanged_policy_is_one_whatever_dropout_its_config_has(again: bool, tmp_path: Path) -> None:
+    name = make_model(tmp_path, "llama", {**SIZES, "attention_dropout": 0.5})
+    actor = Actor(load_trainee(name, lora_r=4, lora_alpha=4, seed=0, gradient_checkpointing=again, unsloth=False))
+    ids = torch.arange(5, 17)[None]
+    with torch.no_grad():
+        before, _ = actor.logprobs_and_values(ids, torch.ones_like(ids), 8, 1.0)
+    layers = [module for module in actor.model.modules() if type(module).__name__ == "LlamaDecoderLayer"]
+    with actor.learning():
+        assert len(layers) == LAYERS and all(layer.training is again for layer in layers)
+        now, _ = actor.logprobs_and_values(ids, torch.ones_like(ids), 8, 1.0)
+        now.sum().backward()
+    assert torch.allclose(before, now, atol=1e-6) and not any(layer.training for layer in layers)
 
 
 def test_a_policy_whose_layers_cannot_be_computed_again_is_refused(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:

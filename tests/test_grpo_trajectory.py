@@ -22,7 +22,7 @@ from workbench.experiment import run_experiment
 from workbench.recipes import METHODS
 from workbench.store import iter_feedback
 from workbench.train.credit import whole_responses
-from workbench.train.grpo import GRPO, check, grpo_stage, make_adapter, make_trainer, may_be_unsloths, train_grpo
+from workbench.train.grpo import GRPO, check, check_split, grpo_stage, make_adapter, make_trainer, may_be_unsloths, train_grpo
 from workbench.train.models import import_unsloth_first, load_trainee
 from workbench.train.record import Record
 from workbench.train.stage import Job, Stage
@@ -291,6 +291,17 @@ def test_another_loss_than_ours_is_an_error_at_the_first_step(
     with pytest.raises(WorkbenchError, match="was patched in this process"):
         train_grpo(CONFIG, run.QUESTIONS, all_scored, policy, tmp_path, method="m", seed=1)
     assert not (tmp_path / "metrics.jsonl").exists()
+
+
+def test_several_processes_train_without_unsloth_on_batches_that_they_can_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    token = replace(CONFIG, importance_sampling="token", prompts_per_step=4, group_size=3, micro_batch=None)
+    assert may_be_unsloths(token, None) is False
+    with pytest.raises(WorkbenchError, match="no sampling by several processes: leave unsloth out"):
+        may_be_unsloths(token, True)
+    check_split(token, 4)
+    with pytest.raises(WorkbenchError, match="12 responses do not split among 8 processes"):
+        check_split(token, 8)
 
 
 def test_what_else_cannot_be_is_refused() -> None:

@@ -3,6 +3,7 @@ tests/engines/test_vllm.py."""
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import itertools
 import os
@@ -16,6 +17,7 @@ from typing import Any
 import pytest
 
 from tests.helpers.tiny_model import make_policy
+from workbench.bench import bench
 from workbench.evaluate import evaluate_policy
 from workbench.generate import Sampling, vllm
 from workbench.judge import serve
@@ -126,6 +128,42 @@ def test_one_model_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
         vllm.complete(engine, None, [[1]], [2], Sampling(4))
     with pytest.raises(WorkbenchError, match="a prompt has 64 tokens, and the policy reads 63"):
         vllm.complete(replace(engine, llm=second), None, [[1], [1] * 64], [2], Sampling(4))
+
+
+@pytest.mark.parametrize(
+    ("room", "prompt", "new", "fits"),
+    [(64, 20, 44, True), (64, 20, 45, False), (100, 20, 500, True), (64, 63, 2, False)],
+)
+def test_completions_that_memory_would_cut_short_are_refused(room: int, prompt: int, new: int, fits: bool) -> None:
+    """Of a model with 100 positions, at which completions end in any case."""
+    from types import SimpleNamespace
+
+    config = SimpleNamespace(max_model_len=room, hf_text_config=SimpleNamespace(max_position_embeddings=100))
+    llm = SimpleNamespace(llm_engine=SimpleNamespace(model_config=config))
+    with contextlib.nullcontext() if fits else pytest.raises(WorkbenchError, match=f"room for {room} tokens"):
+        vllm.check_room(llm, prompt, new)
+
+
+def test_an_engine_is_refused_where_it_would_be_ignored(folder: Path) -> None:
+    with pytest.raises(WorkbenchError, match="a process apart generates by transformers alone"):
+        bench("tiny").load("sft", apart=True, engine="vllm")
+
+
+def test_a_training_with_vllm_ends_it_and_leaves_the_environment_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    from types import SimpleNamespace
+
+    monkeypatch.setattr(vllm, "_held", [])
+    monkeypatch.setenv("MASTER_PORT", "7")
+    monkeypatch.delenv("LOCAL_RANK", raising=False)
+    ended: list[int] = []
+    engine = SimpleNamespace(engine_core=SimpleNamespace(shutdown=partial(ended.append, 1)))
+    trainer = SimpleNamespace(vllm_generation=SimpleNamespace(llm=SimpleNamespace(llm_engine=engine)))
+    config = GRPO(vllm="colocate")
+    with pytest.raises(KeyError), colocate.beside(config):
+        os.environ |= {"LOCAL_RANK": "0", "MASTER_PORT": "8"}
+        colocate.hold(config, trainer)
+        raise KeyError
+    assert ended == [1] and "LOCAL_RANK" not in os.environ and os.environ["MASTER_PORT"] == "7"
 
 
 def test_what_vllm_is_to_load_is_checked_without_being_read(folder: Path, trainee: Trainee, tmp_path: Path) -> None:

@@ -155,6 +155,8 @@ class Bench:
 
         With `apart` another process generates, on `threads` CPU threads. `engine` is as `load_policy` takes it.
         """
+        if apart and engine != "hf":
+            raise WorkbenchError(f"engine is {engine}: a process apart generates by transformers alone, leave one of them out")
         path = self.path(policy)
         check_policy(policy, path)
         base = self.base(policy)

@@ -43,6 +43,8 @@ def load_policy(
     import torch
 
     check_engine(engine)
+    if engine == "vllm" and device is not None:
+        raise WorkbenchError(f"device is {device}: vLLM chooses the device itself, leave it out")
     if engine == "vllm":
         adapter, folder = _places(name, base)
         return by_vllm(load_engine(folder, rank=_rank(adapter)), name)
@@ -68,6 +70,11 @@ def load_engine(base: str | Path, *, rank: int = 0, memory: float = vllm.MEMORY)
     _checked(base, None, "meta")
     with weights.loading(str(base), "leave --engine at hf for what vLLM cannot run"):
         return vllm.load(str(base), rank, memory)
+
+
+def check_weights(name: str) -> None:
+    """Raise a WorkbenchError for a whole model whose files do not hold its weights; none of them is read."""
+    _checked(name, None, "meta")
 
 
 def by_vllm(engine: vllm.Engine, name: str | Path) -> Policy:

@@ -25,7 +25,7 @@ from workbench.types import WorkbenchError
 GRPO = {"steps": 2, "prompts_per_step": 8, "group_size": 4, "lora_r": 4, "save_every": 1, "temperature": 0.9}
 # Each recipe's own way, with another loss for each; where Unsloth would have other values, ours are in its way.
 RECIPES: dict[str, dict[str, Any]] = {
-    "truthrl": {"grpo": {**GRPO, "loss_type": "dr_grpo", "beta": 0.02}},
+    "truthrl": {"grpo": {**GRPO, "loss_type": "dr_grpo", "beta": 0.02, "gradient_checkpointing": True}},
     "rlfh": {"trainer": "grpo", "grpo": {**GRPO, "max_new_tokens": 32, "micro_batch": 8}},
     "knowrl": {"cold": {"cold_samples": 0}, "grpo": {**GRPO, "loss_type": "dapo"}},
     "klcf": {

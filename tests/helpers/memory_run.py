@@ -14,7 +14,7 @@ import math
 import re
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -52,7 +52,7 @@ def grown(work: Callable[[], Any]) -> int:
     return resident("VmHWM") - before
 
 
-def make_model(folder: Path, kind: str, sizes: dict[str, int]) -> str:
+def make_model(folder: Path, kind: str, sizes: Mapping[str, float]) -> str:
     """A random checkpoint of that type and shape; `vocab_size` is the tokenizer's."""
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM

@@ -27,7 +27,8 @@ def judge_serve(
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port on this machine; 0 takes a free one.")] = 8000,
     name: Annotated[str | None, typer.Option(help="What requests call the model; by default as MODEL.")] = None,
     gpu_memory: Annotated[
-        float, typer.Option(help="Share of the GPU's memory: leave the rest to what is trained or evaluated on the same one.")
+        float,
+        typer.Option(min=0.01, max=1.0, help="Share of the GPU's memory; the rest is for what is trained or evaluated there."),
     ] = MEMORY,
     length: Annotated[
         int | None, typer.Option(min=1, help="Tokens of prompt and reply together; by default as many as there is room for.")

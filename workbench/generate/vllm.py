@@ -76,8 +76,8 @@ def check_installed(otherwise: str = "leave --engine at hf") -> None:
 def load(base: str, rank: int = 0, memory: float = MEMORY) -> Engine:
     """vLLM with the checkpoint in a folder, or of a hub name; `rank` is the largest of the adapters to come.
 
-    Precision is that of `workbench.policy.load_checkpoint`. On a GPU it takes the share `memory` of what there is. It ends what
-    vLLM held in this process before.
+    Precision is that of `workbench.policy.load_checkpoint`. On a GPU it takes the share `memory` of what there is, or what is
+    left of it. It ends what vLLM held in this process before.
 
     Raises:
         WorkbenchError: vLLM is not installed, or makes no room for adapters of that rank.
@@ -93,7 +93,9 @@ def load(base: str, rank: int = 0, memory: float = MEMORY) -> Engine:
     from vllm import LLM
 
     on_gpu, set_num_threads = torch.cuda.is_available(), torch.set_num_threads
-    where = {"gpu_memory_utilization": memory} if on_gpu else {"kv_cache_memory_bytes": CPU_CACHE, "enforce_eager": True}
+    where: dict[str, Any] = {"kv_cache_memory_bytes": CPU_CACHE, "enforce_eager": True}
+    if on_gpu:
+        where = {"gpu_memory_utilization": free_share(memory)}
     room = min(one for one in RANKS if one >= rank)
     lora = {"enable_lora": True, "max_lora_rank": room, "max_loras": 1} if rank else {}
     try:
@@ -105,7 +107,31 @@ def load(base: str, rank: int = 0, memory: float = MEMORY) -> Engine:
         hold(llm)
     finally:
         torch.set_num_threads = set_num_threads  # on a CPU it is replaced by one that does nothing
-    return Engine(llm, base, room if rank else 0, llm.llm_engine.model_config.max_model_len)
+    return Engine(llm, base, room if rank else 0, lengths(llm)[0])
+
+
+def lengths(llm: Any) -> tuple[int, int]:
+    """How many tokens prompt and completion may have together, and how many positions the model has."""
+    config = llm.llm_engine.model_config
+    return config.max_model_len, getattr(config.hf_text_config, "max_position_embeddings", None) or config.max_model_len
+
+
+def check_room(llm: Any, longest: int, new: int) -> None:
+    """Raise a WorkbenchError where completions would end earlier than the model has to end them, for want of memory."""
+    room, positions = lengths(llm)
+    if longest + min(new, positions - longest) > room:
+        raise WorkbenchError(
+            f"vLLM has room for {room} tokens in the memory that there is, and a prompt of {longest} with a completion of "
+            f"{new} needs more: give it more memory, or ask for shorter completions"
+        )
+
+
+def free_share(memory: float) -> float:
+    """The share `memory` of a GPU's, or nearly all that others, a judge for instance, have left of it."""
+    import torch
+
+    free, whole = torch.cuda.mem_get_info()
+    return min(memory, 0.95 * free / whole)
 
 
 def hold(llm: Any) -> None:
@@ -141,8 +167,8 @@ def complete(
     Each has random numbers of its own, so what is sampled does not depend on what is computed beside it, but for rounding.
 
     Raises:
-        WorkbenchError: another model was loaded since, a prompt that is too long, an adapter whose file has changed,
-            probabilities that are not numbers.
+        WorkbenchError: another model was loaded since, prompts or completions that are too long, an adapter whose file has
+            changed, probabilities that are not numbers.
     """
     check_held(engine.llm)
     longest = max(map(len, prompts), default=0)
@@ -151,6 +177,7 @@ def complete(
             f"a prompt has {longest} tokens, and the policy reads {engine.longest - 1} by vLLM, in the memory that there is: "
             "ask shorter questions"
         )
+    check_room(engine.llm, longest, how.max_new_tokens)
     if adapter and state_of(adapter.file) != adapter.state:
         raise WorkbenchError(f"'{adapter.file}' has changed since this policy was loaded: load it again")
     asked = list(zip(prompts, seeds(how, len(prompts)), strict=True))

@@ -20,7 +20,7 @@ from pathlib import Path
 from workbench.background import INTERRUPTED, Background, start
 from workbench.disk import cache_folder
 from workbench.generate import vllm
-from workbench.policy import adapter_folder, check_policy_name
+from workbench.policy import adapter_folder, check_policy_name, check_weights
 from workbench.types import WorkbenchError
 
 HOST = "127.0.0.1"  # this machine alone: the server asks nobody for a key
@@ -69,6 +69,7 @@ def serve(
     if adapter_folder(Path(model)):
         raise WorkbenchError(f"'{model}' is an adapter: merge it, `workbench export {model} --merged DIR`, and serve DIR")
     vllm.check_installed("serve the model otherwise: any OpenAI-compatible server will do for --judge")
+    check_weights(model)  # vLLM fills what is missing with whatever the memory holds
     port, called = free_port(port), name or model
     log = cache_folder() / f"judge-{port}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -100,7 +101,8 @@ def arguments(model: str, *, port: int, name: str, memory: float, length: int | 
 def run(arguments: list[str]) -> None:
     """What the server's process does."""
     os.environ["VLLM_NO_USAGE_STATS"] = "1"  # nothing leaves the machine
-    os.environ.pop("VLLM_ENABLE_V1_MULTIPROCESSING", None)  # as an engine in the other process has it
+    for name in ("VLLM_ENABLE_V1_MULTIPROCESSING", "VLLM_LOGGING_LEVEL", "VLLM_LOGGING_STREAM"):  # as an engine there has them
+        os.environ.pop(name, None)
     sys.argv = [MODULE, *arguments]
     runpy.run_module(MODULE, run_name="__main__", alter_sys=True)
 

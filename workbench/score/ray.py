@@ -90,9 +90,13 @@ def _cluster(actors: int, address: str | None) -> Iterator[None]:
     import ray
 
     connected = ray.is_initialized()
+    if connected and address:
+        raise WorkbenchError("this process is connected to a Ray cluster already: leave --address out, or call ray.shutdown()")
     try:
         if not connected:
             _connect(ray, actors, address)
+        if (cpus := int(ray.cluster_resources().get("CPU", 0))) < actors:
+            raise WorkbenchError(f"the Ray cluster has {cpus} CPUs, one for an actor: lower --actors, or add machines")
         yield
     except ray.exceptions.RayError as error:
         raise WorkbenchError(f"Ray has failed ({_line(error)}): {AGAIN}") from error
@@ -114,8 +118,6 @@ def _connect(ray: Any, actors: int, address: str | None) -> None:
         raise WorkbenchError(f"cannot {what} ({_line(error)}): its logs say more, and --engine local needs none") from error
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, on_sigterm)  # Ray's own would end the process in the midst of a row
-    if (cpus := int(ray.cluster_resources().get("CPU", 0))) < actors:
-        raise WorkbenchError(f"the Ray cluster at {address} has {cpus} CPUs, one for an actor: lower --actors, or add machines")
 
 
 class Grader:

@@ -38,12 +38,16 @@ class Actor:
 
     @contextmanager
     def learning(self) -> Iterator[None]:
-        """Passes with gradients. transformers computes layers again in training mode alone, in which nothing can be sampled."""
-        self.model.train()
+        """Passes with gradients: where layers are to be computed again, these are in training mode, in which nothing can be
+        sampled. What is in them stays out of it: dropout would make the ratio of an unchanged policy another than 1."""
+        again = [module for module in self.model.modules() if getattr(module, "gradient_checkpointing", False)]
+        for module in again:
+            module.training = True
         try:
             yield
         finally:
-            self.model.eval()
+            for module in again:
+                module.training = False
 
     def laid_out(self, responses: Sequence[Response]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Ids and attention of prompts and responses, (B, L), and 1 for each token of a response, (B, T)."""

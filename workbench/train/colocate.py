@@ -7,7 +7,9 @@ that a checkpoint keeps, so that a resumed run would end elsewhere.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from workbench.generate import Sampling, vllm
@@ -16,6 +18,7 @@ from workbench.types import WorkbenchError
 # (ours) of the correction for what both engines' probabilities of a token differ by, since they round otherwise: how much a
 # token counts at most.
 MOST = 2.0
+LAUNCHED = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")  # which TRL sets, as a launcher would
 
 
 def check_colocate(config: Any) -> None:
@@ -42,12 +45,36 @@ def check_alone(config: Any, processes: int) -> None:
         raise WorkbenchError(f"vllm=colocate is for one process, and {processes} train together: leave vllm at none")
 
 
+@contextmanager
+def beside(config: Any) -> Iterator[None]:
+    """A training with vLLM in its process: what this held before is ended, and so is the training's own, however that ends.
+
+    TRL says in the environment that this is the one process of several; whoever trains next would take it for that.
+    """
+    if config.vllm == "none":
+        yield
+        return
+    before = {name: os.environ.get(name) for name in LAUNCHED}
+    vllm.release()
+    vllm.prepare()
+    try:
+        yield
+    finally:
+        vllm.release()
+        for name, value in before.items():
+            os.environ.pop(name, None) if value is None else os.environ.update({name: value})
+
+
+def hold(config: Any, trainer: Any) -> None:
+    """Note the engine that TRL has made, so that it can be ended."""
+    if config.vllm != "none":
+        vllm.hold(trainer.vllm_generation.llm)
+
+
 def arguments(config: Any) -> dict[str, Any]:
     """What TRL's config is told, all that it could decide by itself included."""
     if config.vllm == "none":
         return {"use_vllm": False}
-    vllm.release()
-    vllm.prepare()
     return {
         "use_vllm": True,
         "vllm_mode": "colocate",
@@ -63,21 +90,14 @@ def arguments(config: Any) -> dict[str, Any]:
     }
 
 
-def end(config: Any) -> None:
-    """Give vLLM's memory back after a training."""
-    if config.vllm != "none":
-        vllm.release()
-
-
 def sample(trainer: Any, prompt_ids: Sequence[Sequence[int]]) -> tuple[list[list[int]], list[list[float]]]:
     """As `workbench.train.sampling.sample`, by vLLM from the weights as they are; and what each token was drawn by, as the
     logarithm of its probability at the temperature of the training."""
     import torch
 
     generation, step = trainer.vllm_generation, trainer.state.global_step
-    if trainer._last_loaded_step < 0:
-        vllm.hold(generation.llm)
     vllm.check_held(generation.llm)
+    vllm.check_room(generation.llm, max(map(len, prompt_ids)), trainer.max_completion_length)
     asleep = generation.enable_sleep_mode
     if asleep or step != trainer._last_loaded_step:
         _hand_over(trainer, generation.llm, asleep)

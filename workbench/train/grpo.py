@@ -118,6 +118,16 @@ def batches(config: GRPO, processes: int = 1) -> tuple[int, int, int]:
     return responses, generated, generated // processes if config.micro_batch is None else config.micro_batch
 
 
+def check_split(config: GRPO, processes: int) -> None:
+    """Raise a WorkbenchError for a batch that so many processes cannot share."""
+    _, generated, micro = batches(config, processes)
+    if micro < 1 or generated % (micro * processes):
+        raise WorkbenchError(
+            f"{generated} responses do not split among {processes} processes with micro_batch {micro}: choose "
+            "prompts_per_step, group_size and micro_batch that do"
+        )
+
+
 def asked(config: GRPO, count: int, seed: int) -> list[int]:
     """Which of `count` questions a run asks, by their numbers, in its order."""
     return order(count, config.steps * config.prompts_per_step, seed)
@@ -171,6 +181,7 @@ def train_grpo(
 
     state = process()
     colocate.check_alone(config, state.num_processes)
+    check_split(config, state.num_processes)
     check_whole()
     place: list[Any] = [*rewind(out, batches(config)[0], config.iterations)] if state.is_main_process else [None, 0]
     checkpoint, done = place if state.num_processes == 1 else broadcast_object_list(place)
@@ -182,14 +193,14 @@ def train_grpo(
         policy, lora_r=config.lora_r, lora_alpha=config.lora_alpha, seed=seed, max_length=longest,
         gradient_checkpointing=config.gradient_checkpointing, unsloth=unsloth,
     )  # fmt: skip
-    with Record(
+    with colocate.beside(config), Record(
         out, method, grade, steps=config.steps, done=done, max_failed=config.max_failed,
         gather=gather_object if state.num_processes > 1 else list, rank=state.process_index,
     ) as record:  # fmt: skip
         adapter = make_adapter(config, record, questions, trainee)
         trainer = make_trainer(config, trainee, adapter, out=out, seed=seed)
+        colocate.hold(config, trainer)
         trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
-        colocate.end(config)
     if record.stopped:
         return "interrupted"
     if state.is_main_process:
@@ -200,22 +211,21 @@ def train_grpo(
 
 
 def may_be_unsloths(config: GRPO, unsloth: bool | None) -> bool | None:
-    """`load_trainee`'s `unsloth`: False for an objective that Unsloth's trainer, whose loss is its own, does not have.
+    """`load_trainee`'s `unsloth`: False for what Unsloth's trainer, whose loss and sampling are its own, does not have.
 
     Raises:
         WorkbenchError: Unsloth is insisted on for such an objective, or has changed this process's trainers already.
     """
-    if config.importance_sampling != "trajectory" and not config.entropy and config.vllm == "none":
+    several = int(os.environ.get("WORLD_SIZE", "1")) > 1
+    if config.importance_sampling != "trajectory" and not config.entropy and config.vllm == "none" and not several:
         return unsloth
+    lacks = "knows no ratio of trajectories, no entropy bonus, no vLLM of ours and no sampling by several processes"
+    settings = "use importance_sampling=token, entropy=0, vllm=none and one process"
     if unsloth:
-        raise WorkbenchError(
-            "Unsloth's trainer knows no ratio of trajectories, no entropy bonus and no vLLM of ours: leave unsloth out, "
-            "or use importance_sampling=token, entropy=0 and vllm=none"
-        )
+        raise WorkbenchError(f"Unsloth's trainer {lacks}: leave unsloth out, or {settings}")
     if "unsloth" in sys.modules:
         raise WorkbenchError(
-            "Unsloth was imported in this process, and its trainer knows no ratio of trajectories, no entropy bonus and no "
-            "vLLM of ours: train in a process of its own, or use importance_sampling=token, entropy=0 and vllm=none"
+            f"Unsloth was imported in this process, and its trainer {lacks}: train in a process of its own, or {settings}"
         )
     return False
 

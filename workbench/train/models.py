@@ -48,13 +48,12 @@ def import_unsloth_first() -> bool:
         if not has_gpu():
             unsloth_on_cpu.leave_uncompiled()
         import unsloth  # noqa: F401
-
-        if unsloth_on_cpu.asked_for():  # with a GPU, too, Unsloth then leaves TRL as it is
-            unsloth_on_cpu.patch_grpo()
     except Exception as error:  # see the docstring
         if not isinstance(error, ModuleNotFoundError):
             print(f"unsloth: not used, {type(error).__name__}: {str(error).splitlines()[:1]}", file=sys.stderr)
         return False
+    if unsloth_on_cpu.asked_for():  # with a GPU, too, Unsloth then leaves TRL as it is
+        unsloth_on_cpu.patch_grpo()
     return True
 
 

@@ -51,7 +51,7 @@ class Record(Journal):
         return super().__enter__()
 
     def __exit__(self, kind: type[BaseException] | None, *others: Any) -> None:
-        """What was graded of a step that something broke off is kept, until the run goes on and grades it anew."""
+        """What this process has graded of a step that something broke off is kept, until the run goes on and grades it anew."""
         if self.main:
             if kind is not None:
                 self.store.append(self.step_feedbacks)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from workbench.generate import Sampling, as_response, hf, prompt_ids
+from workbench.generate.decode import plain_model
 from workbench.types import Question, Response, WorkbenchError
 
 NEUTRAL = {"top_k": (None, 0), "min_p": (None, 0.0), "repetition_penalty": (None, 1.0), "cache_implementation": (None,)}
@@ -22,7 +23,8 @@ def sample(trainer: Any, prompt_ids: Sequence[Sequence[int]]) -> list[list[int]]
     processes it is the first one's, and each draws for its prompts what one process would have drawn for them among all.
 
     Raises:
-        WorkbenchError: the trainer's generation settings ask for what the engine does not do.
+        WorkbenchError: the trainer's generation settings ask for what the engine does not do, or several processes train a
+            model that transformers alone can sample from, by random numbers that would be the same in all of them.
     """
     import torch
     from trl.models import unwrap_model_for_generation
@@ -32,6 +34,8 @@ def sample(trainer: Any, prompt_ids: Sequence[Sequence[int]]) -> list[list[int]]
     trainer.drawn = torch.get_rng_state()
     how = replace(sampling(settings, seed=seed, batch_size=len(prompt_ids)), rows=rows)
     with unwrap_model_for_generation(trainer.model_wrapped, trainer.accelerator, generation_kwargs=settings) as model:
+        if rows and plain_model(model) is None:
+            raise WorkbenchError("several processes cannot sample from a model of this type: train it in one")
         training = model.training
         model.eval()  # without dropout, and without gradient checkpointing, under which layers leave the cache alone
         try:
