@@ -76,17 +76,23 @@ def measure(folder: Path, verifier: Remembered, limit: int | None, seed: int) ->
     for name, read in spans.SETS.items():
         told["errors"][name] = spans.measure(read(folder)[:limit], verifier, seed)
         print(name, json.dumps(told["errors"][name]["claims"]["f1"]), file=sys.stderr)
-    told["verdicts_halves"] = {way: verdict_halves(folder, one, limit) for way, one in altered.ways(verifier).items()}
-    told["altered"] = altered.measure(folder, verifier, limit)
+    told |= verdict_halves(folder, verifier, limit)
     told |= by_rules(folder, limit, seed)
     told["calibration"] = {"sets": list(CALIBRATED), **verdicts.pooled(supports, gold)}
     return told
 
 
 def verdict_halves(folder: Path, verifier: Remembered, limit: int | None) -> dict[str, Any]:
-    """The half that rules and pooling were chosen on, and the one kept aside."""
-    sets = {name: data.read(folder)[:limit] for name, data in verdicts.SETS.items()}
-    return {name: verdicts.measure_halves(given, verifier, faithful.half, faithful.HALVES) for name, given in sets.items()}
+    """The half that rules and pooling were chosen on, and what of the other has no claim of it."""
+    given = verdicts.halves({name: data.read(folder) for name, data in verdicts.SETS.items()}, faithful.half, limit)
+    ways = altered.ways(verifier)
+    return {
+        "verdicts_halves": {
+            way: {name: verdicts.measure_halves(some, one) for name, some in given.items()} for way, one in ways.items()
+        },
+        "agreement": {way: verdicts.agreement(given, one) for way, one in ways.items()},
+        "altered": altered.measure(given, verifier),
+    }
 
 
 def by_rules(folder: Path, limit: int | None, seed: int) -> dict[str, Any]:

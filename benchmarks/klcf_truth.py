@@ -118,20 +118,23 @@ def auc(values: np.ndarray, true: np.ndarray) -> float:
 
 
 def difference(runs: Sequence[Mapping[str, Any]], arm: str, seed: int = 0) -> dict[str, float]:
-    """AUC of `own` less that of another arm, the mean over the seeds, with the interval of a bootstrap over people."""
+    """AUC of `own` less that of another arm, the mean over the seeds, with the interval of a bootstrap over people: one that is
+    held out under several seeds is drawn for all of them at once, so that seeds of the same people say no more than one."""
     by = {(run["arm"], run["seed"]): run["scored"] for run in runs}
     seeds = sorted({run["seed"] for run in runs})
-    draws = np.random.default_rng(seed)
+    number_of = {name: n for n, name in enumerate(sorted({row[0] for run in runs for row in run["scored"]}))}
+    shares = np.full(len(number_of), 1 / len(number_of))
+    drawn_RP = np.random.default_rng(seed).multinomial(len(number_of), shares, size=RESAMPLES)
+    times_RP = np.concatenate([np.ones_like(drawn_RP[:1]), drawn_RP])  # first everybody, once
     found = np.zeros(RESAMPLES + 1)
     for number in seeds:
         mine, other = by[OWN, number], by[arm, number]
         assert [(row[0], row[2]) for row in mine] == [(row[0], row[2]) for row in other], "the same claims for both"
-        people, where = np.unique([row[0] for row in mine], return_inverse=True)
+        where = np.array([number_of[row[0]] for row in mine])
         values_2C = np.array([[row[1] for row in rows] for rows in (mine, other)])
         true_C = np.array([row[2] == 1 for row in mine])
-        for turn in range(RESAMPLES + 1):
-            times = np.bincount(draws.integers(len(people), size=len(people)), minlength=len(people)) if turn else None
-            rows = np.repeat(np.arange(len(where)), times[where]) if times is not None else np.arange(len(where))
+        for turn, times_P in enumerate(times_RP):
+            rows = np.repeat(np.arange(len(where)), times_P[where])
             a, b = (auc(values[rows], true_C[rows]) for values in values_2C)
             found[turn] += (a - b) / len(seeds)
     low, high = np.quantile(found[1:], (0.025, 0.975))

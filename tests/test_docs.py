@@ -73,7 +73,8 @@ KNOWN: dict[str, dict[str, How]] = {
         "workbench export runs/ternary --merged runs/merged": AS_IT_IS,
         "workbench train klcf --out runs/klcf": How(not_run="takes minutes; tests/test_klcf.py trains it shortly"),
         "workbench train dpo --out runs/dpo": How(not_run="takes a minute; tests/test_baselines.py trains it shortly"),
-        "workbench evaluate runs/ternary --split test": How("--limit 4 --samples 0"),
+        "workbench evaluate runs/ternary --split test --out runs/test/ternary.jsonl": How("--limit 4 --samples 0"),
+        "workbench evaluate runs/binary --split test --out runs/test/binary.jsonl": How("--limit 4 --samples 0"),
         "workbench metrics runs/rlfh --hacks": AS_IT_IS,
         "cat > answers.jsonl": AS_IT_IS,
         "cat > passages.jsonl": AS_IT_IS,
@@ -84,7 +85,9 @@ KNOWN: dict[str, dict[str, How]] = {
         "workbench score --in answers.jsonl --out runs/judged/rollouts.jsonl --store wiki "
         f"--judge {JUDGE} --model NAME": AS_IT_IS,
         "workbench metrics runs/judged/rollouts.jsonl runs/local/rollouts.jsonl": AS_IT_IS,
-        f"workbench metrics runs/ternary runs/binary --judge {JUDGE} --judge-model NAME": AS_IT_IS,
+        "workbench metrics runs/test/ternary.jsonl runs/test/binary.jsonl "
+        f"--judge {JUDGE} --judge-model NAME --dry-run": AS_IT_IS,
+        f"workbench metrics runs/test/ternary.jsonl runs/test/binary.jsonl --judge {JUDGE} --judge-model NAME": AS_IT_IS,
         "workbench agree runs/judged runs/local": AS_IT_IS,
         "workbench inspect --run runs/judged": How(not_run="serves until it is stopped; tests/browsing.py starts it"),
         "workbench import trl runs/completions --out runs/logged/rollouts.jsonl": AS_IT_IS,

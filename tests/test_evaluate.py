@@ -11,6 +11,7 @@ import pytest
 from tests.helpers.tiny_model import make_policy
 from workbench.evaluate import compare, evaluate, evaluate_policy, report, select
 from workbench.metrics import oracle_truthfulness, outcome_of, paired_difference, rates, share_of_oracle, table
+from workbench.store import iter_feedback
 from workbench.types import Failure, Feedback, Question, Response, Verdict, WorkbenchError
 
 LABELS = {"c": "correct", "u": "uncertain", "i": "incorrect"}
@@ -202,3 +203,18 @@ def test_the_life_of_somebody_else_is_no_fact_of_the_one_asked_about() -> None:
     told = report(graded, [])["greedy"]
     assert told["factscore"]["value"] == told["off_subject"]["value"] == 1.0
     assert told["factscore_on_subject"]["value"] == 0.0
+
+
+def test_greedy_answers_are_kept_to_be_compared(tmp_path: Path) -> None:
+    """A row for each question, in the record's own form; a file that is there is left as it is, before anything is asked."""
+    policy, out = make_policy(tmp_path), tmp_path / "test" / "it.jsonl"
+    found = evaluate_policy(str(policy), "validation", "tiny", samples=0, limit=3, threads=1, out=out)
+    kept = list(iter_feedback(out))
+    assert len(kept) == found["n"] == 3 and {row.response.step for row in kept} == {None}
+    assert rates(kept)["accuracy"] == found["greedy"]["accuracy"]["value"]
+    before = out.read_bytes()
+    with pytest.raises(WorkbenchError, match="is there already: name another file"):
+        evaluate_policy(str(policy), "validation", "tiny", samples=0, limit=3, threads=1, out=out)
+    assert out.read_bytes() == before
+    with pytest.raises(WorkbenchError, match=r"end it in \.jsonl"):
+        evaluate_policy(str(policy), "validation", "tiny", samples=0, limit=3, threads=1, out=tmp_path)

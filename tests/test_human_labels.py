@@ -17,6 +17,7 @@ import pytest
 from benchmarks import readme
 from benchmarks.human import altered, answers, claims, faithful, spans, stats, verdicts
 from benchmarks.human_labels import cell, table
+from workbench.entailment import Check, Settings
 from workbench.types import Claim, Feedback, Passage, Question, Response, Verdict
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -174,11 +175,87 @@ def test_turned_claims_differ_from_the_true_ones_and_come_in_halves() -> None:
     assert len(altered.turned("kept aside", "life")) == altered.FIRST["roles exchanged: life"]["n"]
 
 
-def test_how_often_people_agree_with_a_verdict() -> None:
-    """Of 10 claims people support 6; 4 are called correct, 3 of them rightly: 3 of 4, and of the other 6 three."""
-    cell = {"n": 10, "supported": 6, "called_correct": 4, "both": 3}
-    found = {name: {"kept aside": cell} for name in ("one", "two")}
-    assert readme.agreed(found, ["one", "two"], True) == 0.75 and readme.agreed(found, ["one", "two"], False) == 0.5
+class Says:
+    """Calls a claim correct that its evidence holds whole; nothing else of a verifier is needed here."""
+
+    settings = Settings()
+
+    def check_all(self, pairs: Any) -> list[Check]:
+        return [Check(*((0.9, 0.05, 0.05) if claim in texts else (0.1, 0.1, 0.8))) for claim, texts in pairs]
+
+    def label(self, check: Check) -> str:
+        return "correct" if check.support > 0.5 else "vague"
+
+
+def half(group: str) -> int:
+    return int(group[0])
+
+
+def test_a_claim_of_the_tuned_half_of_any_set_is_not_kept_aside() -> None:
+    """In "one" it stands in both halves, by its words, and in "two" in the second half alone; "three" has nothing else."""
+    seen, new = verdicts.Pair("Ada wrote.", ("a",), 0, "0"), verdicts.Pair("Bo sang.", ("b",), 1, "1")
+    again = replace(seen, claim="ada  wrote", group="1")
+    found = verdicts.halves({"one": [seen, again], "two": [again, new, new], "three": [again]}, half)
+    assert {
+        name: (list(one.pairs["tuned on"]), list(one.pairs["kept aside"]), one.left_out) for name, one in found.items()
+    } == {
+        "one": ([seen], [], 1),
+        "two": ([], [new, new], 1),
+        "three": ([], [], 1),
+    }
+    cut = verdicts.halves({"one": [new, seen], "two": [again]}, half, limit=1)
+    assert cut["two"].left_out == 1 and cut["one"].pairs["tuned on"] == []  # what is not measured was seen all the same
+
+
+def test_halves_that_are_empty_or_of_one_class_have_counts_and_no_rates() -> None:
+    one = verdicts.Pair("Bo sang.", ("Bo sang.",), 0, "1")
+    given = verdicts.halves({"FEVER-Symmetric": [one]}, half)
+    found = verdicts.measure_halves(given["FEVER-Symmetric"], Says())  # type: ignore[arg-type]
+    rates = {"balanced_accuracy": None, "of_label_correct": None, "auroc": None}
+    assert found["kept aside"] == {"n": 1, "claims": 1, **rates, "supported": 1, "called_correct": 1, "both": 1, "left_out": 0}
+    assert found["tuned on"] == {"n": 0, "claims": 0, **rates, "supported": 0, "called_correct": 0, "both": 0}
+    agreed = verdicts.agreement(given, Says())["one short text"]  # type: ignore[arg-type]
+    assert agreed["correct"]["n"] == 1 and agreed["rest"]["value"] is None and readme.share(agreed["rest"]) == "–"
+
+
+def test_people_agree_with_a_verdict_by_claim() -> None:
+    """A. is called correct of three texts, rightly of one; B. is, rightly. C., which people support, is not called so; D. is
+    not, and rightly. By claim: (1/3 + 1) / 2 of "correct", and 1/2 of the rest."""
+    rows = [("A.", "A.", 0), ("A.", "A.", 1), ("A.", "A.", 2), ("B.", "B.", 0), ("C.", "-", 0), ("D.", "-", 1)]
+    pairs = [verdicts.Pair(claim, (text,), label, "1") for claim, text, label in rows]
+    found = verdicts.agreement(verdicts.halves({"FEVER-Symmetric": pairs}, half), Says())["one short text"]  # type: ignore[arg-type]
+    correct, rest = found["correct"], found["rest"]
+    assert (correct["value"], correct["n"], correct["verdicts"]) == (pytest.approx(2 / 3, abs=1e-4), 2, 4)
+    assert (rest["value"], rest["n"], rest["verdicts"]) == (0.5, 2, 2)
+    assert rest["low"] < 0.1 and rest["high"] > 0.9
+
+
+def test_the_readme_tells_first_figures_costs_and_what_was_left_out() -> None:
+    def rates(value: float) -> dict[str, Any]:
+        return dict.fromkeys(("as it is", "without rules", "and without a deciding window"), stats.wilson(10 * value, 10))
+
+    told = {"altered": rates(0.0), "whole": rates(0.5)}
+    aside = {name: {"FEVER-Symmetric": {"kept aside": {"both": both, "left_out": 3}}}
+             for name, both in (("as it is", 7), ("without rules", 9))}  # fmt: skip
+    by = {title: stats.wilson(n, 10) for title, n in (("correct", 8), ("rest", 7))}
+    text = readme.verdicts({
+        "verdicts_halves": aside, "agreement": {way: {"one short text": by} for way in rates(0)},
+        "altered": {"a year by one": {"kept aside": told},
+                    "roles exchanged: deed": {"kept aside": told | {"first": stats.wilson(2, 12)}}},
+    })  # fmt: skip
+    assert "| *correct* (one short text) | 10 | 80% [49%, 94%] |" in text
+    assert "| a year by one | 10 | 0% [0%, 28%] | 0% [0%, 28%] | 50% [24%, 76%] | 50% [24%, 76%] |" in text
+    assert "| 17% [5%, 45%] at first, 0% [0%, 28%] since mended |" in text
+    assert "3 pairs" in text and "Of 9 right verdicts *correct* the rules took away 2." in text
+
+
+def test_no_claim_of_the_slices_is_in_both_halves(slices: Path) -> None:
+    sets = {name: data.read(slices) for name, data in verdicts.SETS.items()}
+    found = verdicts.halves(sets, faithful.half)
+    seen, kept = ({verdicts.same(pair.claim) for one in found.values() for pair in one.pairs[name]} for name in verdicts.HALVES)
+    assert seen and kept and not seen & kept
+    assert {name for names in verdicts.EVIDENCE.values() for name in names} == set(sets)
+    assert found["Fool Me Twice, retrieved"].left_out > 30
 
 
 def test_cells_of_the_table() -> None:

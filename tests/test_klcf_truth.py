@@ -34,6 +34,25 @@ def test_the_difference_is_that_of_the_aucs_with_people_drawn_whole() -> None:
         difference([run("own", 1, *perfect), run("world", 1, *none[:4])], "world")
 
 
+def test_a_person_of_several_seeds_is_drawn_once_for_all() -> None:
+    """Three seeds of the same people with the same values say what one says: the interval must not shrink."""
+    mine, other = (0.9, 0.2, 0.4, 0.6, 0.8, 0.3, 0.1, 0.7), (0.5, 0.6, 0.7, 0.2, 0.4, 0.4, 0.9, 0.1)
+    once, thrice = (
+        [run(arm, seed, *own) for seed in seeds for arm, own in (("own", mine), ("world", other))] for seeds in ([1], [1, 2, 3])
+    )
+    found = difference(once, "world")
+    assert difference(thrice, "world") == pytest.approx(found) and found["high"] - found["low"] > 0.5
+
+
+def test_a_person_of_one_seed_has_no_part_in_the_others() -> None:
+    """Of the second seed's people nobody can change a difference that is the same for each of them."""
+    perfect, none = (0.9, 0.1) * 20, (0.5, 0.5) * 20
+    runs = [run("own", 1, *perfect), run("world", 1, *none), run("own", 2, *perfect), run("world", 2, *none)]
+    for one in runs[2:]:
+        one["scored"] = [[f"other {row[0]}", *row[1:]] for row in one["scored"]]
+    assert difference(runs, "world") == {"value": 0.5, "low": 0.5, "high": 0.5}
+
+
 @pytest.mark.parametrize(
     ("value", "low", "high", "said"),
     [(0.03, 0.01, 0.05, "holds"), (0.01, 0.005, 0.03, "unclear"), (0.03, -0.01, 0.07, "unclear"), (0.0, -0.01, 0.01, "fails")],

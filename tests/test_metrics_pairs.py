@@ -255,6 +255,31 @@ def test_what_cannot_be_paired_is_told_before_anything_is_asked(
     assert {path.name for path in tmp_path.iterdir()} == {"a.jsonl", "b.jsonl"}
 
 
+def test_a_trainings_rollouts_are_refused_before_anything_is_asked(tmp_path: Path, cli: Cli) -> None:
+    """Two steps are two policies; the answers of one step are compared."""
+    first, second = ([{**A, "id": f"{text}{step}", "response": text, "step": step} for step in (1, 2)] for text in ("a", "b"))
+    paths = files(tmp_path, first, second)
+    with JudgeServer() as server:
+        code, out, err = cli("metrics", *paths, "--judge", server.url, "--judge-model", "m", "--dry-run")
+        assert (code, out, server.requests) == (2, "", 0)
+    assert "2 steps of a training" in err and "workbench evaluate RUN --split test --out FILE.jsonl" in err
+    assert len(pair_files(*files(tmp_path, first[:1], second)).pairs) == 1
+
+
+@pytest.mark.parametrize(("count", "low"), [(1, None), (4, None), (5, 0.5655), (20, 0.8389)])
+def test_questions_that_all_agree_are_no_certainty(count: int, low: float | None, tmp_path: Path) -> None:
+    """All won in both orders. By Wilson 5 of 5 are [.57, 1] and 20 of 20 [.84, 1]; nothing is told of fewer than five."""
+    found = judged(tmp_path, has("1889"), answers(["in 1889"] * count), answers(["soon"] * count))["win_rate"]
+    assert (found["value"], found["n"]) == (1.0, count)
+    assert found["low"] == (low and pytest.approx(low, abs=1e-4)) and found["high"] == (low and 1.0)
+
+
+def test_a_judge_of_one_file_alone_is_refused(tmp_path: Path) -> None:
+    path, _ = files(tmp_path, [A], [A])
+    with JudgeServer() as server, pytest.raises(WorkbenchError, match="name other"):
+        compare_files(path, judge=LLMJudge(server.url, "m").ask)
+
+
 def test_a_file_is_not_compared_with_itself(tmp_path: Path) -> None:
     path, _ = files(tmp_path, [A], [A])
     (tmp_path / "link.jsonl").symlink_to(path)

@@ -18,6 +18,7 @@ from workbench.metrics import RATES, Row, breakdown, claim_table, facet_table, r
 from workbench.policy import Engine, check_engine
 from workbench.recipes.method import known_kinds
 from workbench.runs.folder import read_json
+from workbench.store import append_feedback
 from workbench.threads import use_threads
 from workbench.types import Feedback, Grade, Question, WorkbenchError
 
@@ -50,6 +51,7 @@ def evaluate_policy(
     max_failed: float = 1.0,
     as_trained: bool = True,
     engine: Engine = "hf",
+    out: Path | None = None,
 ) -> dict[str, Any]:
     """Evaluate a policy on one split of a bench, by the bench's own checks.
 
@@ -68,14 +70,18 @@ def evaluate_policy(
         max_failed: the share of failed responses, as `workbench.failures` has it, above which there is no report.
         as_trained: a run's policy is told what it was told in training; False for a bench that tells what is wanted.
         engine: what generates, transformers (hf) or vllm; the report names it, unless it is hf.
+        out: a new file for the graded greedy answers, which may then be compared with another policy's (`metrics.pairs`).
 
     Raises:
-        WorkbenchError: unknown policy, bench or split, no question is left, or `judge` gives no verdict.
+        WorkbenchError: `out` is there already, the policy, bench or split is unknown, no question is left, or `judge` gives no
+            verdict.
         workbench.failures.TooManyFailures: more than `max_failed` of the responses failed.
     """
     chosen = bench_of(bench, questions=questions) if isinstance(bench, str) else bench
     chosen = chosen.judged_by(judge)
     check_engine(engine)
+    if out is not None:
+        _check_new(out)
     check_policy(policy, chosen.path(policy))
     if as_trained:
         chosen = chosen.telling(told(chosen.path(policy)))
@@ -92,7 +98,7 @@ def evaluate_policy(
     with use_threads(threads):
         loaded = chosen.load(policy, apart=apart, threads=threads, engine=engine)
         grade, most = evaluation_grade(chosen.checks), chosen.longest(selected)
-        result = evaluate(loaded, selected, grade, most, samples=samples, seed=seed, max_failed=max_failed)
+        result = evaluate(loaded, selected, grade, most, samples=samples, seed=seed, max_failed=max_failed, out=out)
     return result | {"policy": policy, "split": split} | ({"engine": engine} if engine != "hf" else {})
 
 
@@ -126,8 +132,9 @@ def evaluate(
     samples: int = 1,
     seed: int = 0,
     max_failed: float = 1.0,
+    out: Path | None = None,
 ) -> dict[str, Any]:
-    """Evaluate a loaded policy on `questions`, graded by `grade`; see `report` for the result.
+    """Evaluate a loaded policy on `questions`, graded by `grade`; see `report` for the result. `out` keeps the greedy answers.
 
     Raises:
         workbench.failures.TooManyFailures: more than `max_failed` of the responses failed.
@@ -137,7 +144,16 @@ def evaluate(
     if samples:
         drawn = grade(generate(policy, questions, max_new_tokens=max_new_tokens, samples=samples, seed=seed))
     _check_graded([*greedy, *drawn], max_failed)
+    if out is not None:
+        append_feedback(out, greedy)
     return report(greedy, drawn, policy=policy.name, seeds=[seed])
+
+
+def _check_new(out: Path) -> None:
+    if out.suffix != ".jsonl":
+        raise WorkbenchError(f"{out} is no name for a file of rows: end it in .jsonl")
+    if out.exists():
+        raise WorkbenchError(f"{out} is there already: name another file, or remove it")
 
 
 def _check_graded(feedbacks: Sequence[Feedback], max_failed: float) -> None:

@@ -1,9 +1,10 @@
 """Claims that people call supported, altered in one thing: a year by one, another number, another name, two roles exchanged.
 
 What the evidence says is then something else, and none of them may be called correct. `whole` is how many of the claims are
-called correct as they stand: what the rules cost. Roles are exchanged in claims of our own (`turned.tsv`): when and where
-something happened ("life"), and who did it to whom ("deed"). Those kept aside were written before they were judged; `FIRST` is
-how many were called correct then. What they showed was mended afterwards.
+called correct as they stand: what the rules cost. Each claim counts once, however many texts it comes with. Roles are exchanged
+in claims of our own (`turned.tsv`): when and where something happened ("life"), and who did it to whom ("deed"). Those kept
+aside were written before they were judged; `FIRST` is how many were called correct then. What they showed was mended
+afterwards.
 """
 
 from __future__ import annotations
@@ -18,8 +19,7 @@ from typing import Any
 
 from benchmarks.human import stats
 from benchmarks.human.cache import Remembered
-from benchmarks.human.faithful import HALVES, half
-from benchmarks.human.verdicts import SETS, Pair
+from benchmarks.human.verdicts import HALVES, Halved, Pair, same
 from workbench.entailment import Row, Verifier
 from workbench.entailment.augment import NAME, exchange_name, exchange_number
 from workbench.types import Passage
@@ -65,13 +65,12 @@ def ways(verifier: Remembered) -> dict[str, Remembered]:
     return {"as it is": verifier, "without rules": bare, "and without a deciding window": before}
 
 
-def measure(folder: Path, verifier: Remembered, limit: int | None) -> dict[str, Any]:
+def measure(given: Mapping[str, Halved], verifier: Remembered) -> dict[str, Any]:
     """By kind and half of the claims, in all `ways`."""
-    supported = [pair for data in SETS.values() for pair in data.read(folder)[:limit] if pair.label == 0]
     found: dict[str, Any] = {}
     for kind, alter in KINDS.items():
-        for number, name in enumerate(HALVES):
-            whole = [pair for pair in supported if half(pair.group) == number]
+        for name in HALVES:
+            whole = [pair for halved in given.values() for pair in halved.pairs[name] if pair.label == 0]
             both = [(pair, alter(pair, random.Random(f"{kind}-{pair.claim}"))) for pair in whole]
             found.setdefault(kind, {})[name] = _called(ways(verifier), [(pair, text) for pair, text in both if text])
     for kind in ("life", "deed"):
@@ -91,15 +90,15 @@ def turned(name: str, kind: str) -> list[tuple[Pair, str]]:
 def _called(judges: Mapping[str, Verifier], pairs: Sequence[tuple[Pair, str]]) -> dict[str, Any]:
     """How many of the altered claims, and of the claims as they stand, are called correct."""
     claims = {"altered": [replace(pair, claim=text) for pair, text in pairs], "whole": [pair for pair, _ in pairs]}
+    named = [same(pair.claim) for pair, _ in pairs]
     return {
-        name: {way: stats.wilson(_correct(one, some), len(some)) for way, one in judges.items()}
-        for name, some in claims.items()
+        name: {way: stats.once_each(named, _correct(one, some)) for way, one in judges.items()} for name, some in claims.items()
     }
 
 
-def _correct(verifier: Verifier, pairs: Sequence[Pair]) -> int:
+def _correct(verifier: Verifier, pairs: Sequence[Pair]) -> list[bool]:
     checks = verifier.check_all([(pair.claim, pair.passages) for pair in pairs])
-    return sum(verifier.label(check) == "correct" for check in checks)
+    return [verifier.label(check) == "correct" for check in checks]
 
 
 def _row(pair: Pair) -> Row:

@@ -28,12 +28,11 @@ from typing import Any
 import numpy as np
 
 from benchmarks.human import claims, spans, stats
-from benchmarks.human.verdicts import json_lines
+from benchmarks.human.verdicts import HALVES, json_lines
 from workbench.extract import rules
 from workbench.types import Extract, Question, Response
 
 LABELS = Path(__file__).with_name("claim_labels.tsv")
-HALVES = ("tuned on", "kept aside")
 LEAST = 40  # words of an answer that was read
 Draw = tuple[int, slice, slice, slice, slice, slice]  # a half, and which of the responses of each of its `pools`
 NONE = slice(0)

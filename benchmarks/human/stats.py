@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from workbench.metrics.bootstrap import wilson as bounds
+
 RESAMPLES = 1000
 Statistic = Callable[[np.ndarray], float]  # weights (rows,) -> value, NaN where it is undefined
 
@@ -19,16 +21,23 @@ def interval(statistic: Statistic, groups: Sequence[Any], seed: int) -> dict[str
     values = np.array([statistic(weights[member].astype(float)) for weights in drawn])
     known = values[~np.isnan(values)]
     low, high = np.percentile(known, [2.5, 97.5]) if len(known) else (np.nan, np.nan)
-    return {"value": _number(statistic(np.ones(len(member)))), "low": _number(low), "high": _number(high)}
+    return {"value": number(statistic(np.ones(len(member)))), "low": number(low), "high": number(high)}
 
 
-def wilson(hits: int, n: int, z: float = 1.959964) -> dict[str, float | int | None]:
+def once_each(names: Sequence[str], hits: Sequence[bool] | np.ndarray) -> dict[str, float | int | None]:
+    """Wilson's interval over distinct names, each of which counts once, with the share of its rows that hit."""
+    rows: dict[str, list[float]] = {}
+    for name, hit in zip(names, hits, strict=True):
+        rows.setdefault(name, []).append(float(hit))
+    return wilson(sum(sum(some) / len(some) for some in rows.values()), len(rows))
+
+
+def wilson(hits: float, n: int) -> dict[str, float | int | None]:
     """A proportion with Wilson's interval, which is not empty at 0 or 1; for independent rows."""
     if not n:
         return {"value": None, "low": None, "high": None, "n": 0}
-    middle, spread = hits + z * z / 2, z * np.sqrt(hits * (n - hits) / n + z * z / 4)
-    low, high = (middle - spread) / (n + z * z), (middle + spread) / (n + z * z)
-    return {"value": _number(hits / n), "low": _number(max(0.0, low)), "high": _number(min(1.0, high)), "n": n}
+    low, high = bounds(hits, n)
+    return {"value": number(hits / n), "low": number(low), "high": number(high), "n": n}
 
 
 def accuracy(right: np.ndarray, weights: np.ndarray) -> float:
@@ -82,5 +91,5 @@ def precision_recall_f1(hit: np.ndarray, said: np.ndarray, gold: np.ndarray) -> 
     }
 
 
-def _number(value: float) -> float | None:
+def number(value: float) -> float | None:
     return None if np.isnan(value) else round(float(value), 4)

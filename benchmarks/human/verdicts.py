@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,6 +20,7 @@ from workbench.entailment.calibrate import reliability
 from workbench.entailment.slices import slice_rows
 from workbench.types import Passage
 
+HALVES = ("tuned on", "kept aside")
 FIXED = 0.7  # of the claim's words: chosen before any figure was seen
 
 
@@ -97,6 +99,41 @@ SETS: dict[str, DataSet] = {
 }
 
 
+EVIDENCE = {  # the sets by what a claim is held against
+    "one short text": (
+        "Factcheck-GPT, stance", "Fool Me Twice, gold evidence", "FEVER-Symmetric", "BEGIN, Wizard of Wikipedia",
+    ),
+    "a page, or many passages": (
+        "WiCE, whole page", "WiCE, oracle chunk", "Factcheck-GPT, claim", "Fool Me Twice, retrieved", "BEGIN, CMU-DoG",
+    ),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Halved:
+    """A set's pairs by half; `left_out` are those of the second half whose claim stands in the first half of any set."""
+
+    pairs: Mapping[str, Sequence[Pair]]
+    left_out: int
+
+
+def same(claim: str) -> str:
+    """What a claim is known again by: its words, in small letters."""
+    return " ".join(re.findall(r"\w+", claim.casefold()))
+
+
+def halves(sets: Mapping[str, Sequence[Pair]], half: Callable[[str], int], limit: int | None = None) -> dict[str, Halved]:
+    """The first `limit` pairs of each set by the half of their groups. A claim may stand in several sets and groups, with other
+    evidence: one that anybody may have looked at while choosing rules is not kept aside."""
+    seen = {same(pair.claim) for given in sets.values() for pair in given if half(pair.group) == 0}
+    found = {}
+    for name, given in sets.items():
+        first, second = ([pair for pair in given[:limit] if half(pair.group) == number] for number in range(len(HALVES)))
+        kept = [pair for pair in second if same(pair.claim) not in seen]
+        found[name] = Halved(dict(zip(HALVES, (first, kept), strict=True)), len(second) - len(kept))
+    return found
+
+
 def measure(given: Sequence[Pair], verifier: Remembered, tuned: float, seed: int) -> tuple[dict[str, Any], list, list]:
     """Supported against all else by p(support) ≥ the verifier's `split`, which was chosen on its dev rows; also by
     p(support) ≥ .5 and by the label that a user sees. Three-way where all three classes occur.
@@ -148,21 +185,37 @@ def measure(given: Sequence[Pair], verifier: Remembered, tuned: float, seed: int
     return found, p.tolist(), gold.tolist()
 
 
-def measure_halves(
-    given: Sequence[Pair], verifier: Verifier, half: Callable[[str], int], names: Sequence[str]
-) -> dict[str, dict[str, Any]]:
-    """Balanced accuracy of either half of the groups, by p(support) and by the label that a user sees."""
+def measure_halves(given: Halved, verifier: Verifier) -> dict[str, dict[str, Any]]:
+    """Balanced accuracy of either half, by p(support) and by the label that a user sees; null where a class is missing."""
     found = {}
-    for number, name in enumerate(names):
-        some = [pair for pair in given if half(pair.group) == number]
+    for name, some in given.pairs.items():
         checks = verifier.check_all([(pair.claim, pair.passages) for pair in some])
-        gold = np.array([pair.label == 0 for pair in some])
-        p, ones = np.array([check.support for check in checks]), np.ones(len(some))
-        correct = np.array([verifier.label(check) == "correct" for check in checks])
+        gold = np.array([pair.label == 0 for pair in some], dtype=bool)
+        p, ones = np.array([check.support for check in checks], dtype=float), np.ones(len(some))
+        correct = np.array([verifier.label(check) == "correct" for check in checks], dtype=bool)
         said = {"balanced_accuracy": p >= verifier.settings.split, "of_label_correct": correct}
-        measured = {key: round(stats.balanced(gold, one, ones), 4) for key, one in said.items()}
+        told: dict[str, float | None] = dict.fromkeys((*said, "auroc"))
+        if len(set(gold.tolist())) == 2:
+            told = {key: stats.number(stats.balanced(gold, one, ones)) for key, one in said.items()}
+            told["auroc"] = stats.number(stats.auroc(gold, p)(ones))
         counts = {"supported": int(gold.sum()), "called_correct": int(correct.sum()), "both": int((correct & gold).sum())}
-        found[name] = {"n": len(some), **measured, "auroc": round(stats.auroc(gold, p)(ones), 4), **counts}
+        found[name] = {"n": len(some), "claims": len({same(pair.claim) for pair in some}), **told, **counts}
+    found[HALVES[1]]["left_out"] = given.left_out
+    return found
+
+
+def agreement(given: Mapping[str, Halved], verifier: Verifier) -> dict[str, dict[str, dict[str, Any]]]:
+    """By what claims are held against, of those kept aside: in which share of the verdicts "correct", and of all others taken
+    for "not supported", people agree. Each claim counts once, however many texts it comes with; `verdicts` counts all."""
+    found: dict[str, dict[str, dict[str, Any]]] = {}
+    for evidence, names in EVIDENCE.items():
+        some = [pair for name in names if name in given for pair in given[name].pairs[HALVES[1]]]
+        checks = verifier.check_all([(pair.claim, pair.passages) for pair in some])
+        said = [(pair, verifier.label(check) == "correct") for pair, check in zip(some, checks, strict=True)]
+        for title, correct in (("correct", True), ("rest", False)):
+            rows = [(same(pair.claim), (pair.label == 0) == correct) for pair, called in said if called == correct]
+            share = stats.once_each([name for name, _ in rows], [right for _, right in rows])
+            found.setdefault(evidence, {})[title] = {**share, "verdicts": len(rows)}
     return found
 
 

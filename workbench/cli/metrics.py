@@ -238,7 +238,7 @@ def _print_preferences(result: Mapping[str, Any]) -> None:
     if mean["other"] is not None:
         title += f"; {mean['feedback']:.1f} words against {mean['other']:.1f}"
     cells = {name: result[name] for name in REASONS}
-    print_table(title, ("", "value [95%]", "n"), [
+    print_table(title, ("", "value [95%]", "questions"), [
         (name, _value(cell) + _interval(cell), text(cell["n"])) for name, cell in cells.items()
     ])  # fmt: skip
     if pairs["incomplete"]:

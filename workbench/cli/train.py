@@ -99,14 +99,18 @@ def evaluate(
     store: StoreName = None,
     judge_cache: JudgeCache = None,
     engine: Engine = "hf",
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="New JSONL for the greedy answers, which `workbench metrics` compares.")
+    ] = None,
     as_json: Json = False,
 ) -> int:
     """Measure how often a policy is right, abstains and hallucinates, with 95% intervals."""
     with stdout_kept_clean():
         asked = llm_judge(judge, judge_model, store, judge_cache)
         report = evaluate_policy(
-            policy, split, bench, samples, seed, limit, kinds or None, threads, questions, lang, judge=asked, engine=engine
-        )
+            policy, split, bench, samples, seed, limit, kinds or None, threads, questions, lang, judge=asked, engine=engine,
+            out=out,
+        )  # fmt: skip
     show(report, as_json, _print_report)
     return exit_code(report)
 

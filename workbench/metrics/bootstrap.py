@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -134,6 +135,12 @@ def paired(
         | {"p": _p_value(drawn_RM[:, i], diffs_M[i], both_M[i]), "n": both_M[i]}
         for i, name in enumerate(names)
     }
+
+
+def wilson(hits: float, n: int, z: float = 1.959964) -> tuple[float, float]:
+    """Wilson's 95 % bounds of a proportion: not empty where all of the n agree, as a bootstrap's interval is."""
+    middle, spread = hits + z * z / 2, z * math.sqrt(hits * (n - hits) / n + z * z / 4)
+    return max(0.0, (middle - spread) / (n + z * z)), min(1.0, (middle + spread) / (n + z * z))
 
 
 def _percentiles(drawn_R: Any, value: float) -> dict[str, float | None]:

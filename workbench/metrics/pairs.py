@@ -52,11 +52,12 @@ class Pairs(NamedTuple):
 def pair_files(feedback: Path | str, other: Path | str) -> Pairs:
     """Pair the answers of two files, or runs' folders: those to one question, of one step, with one sample number.
 
-    Their order in the files does not matter, and they need not be judged.
+    Their order in the files does not matter, and they need not be judged. Answers of several steps are those of as many
+    policies, mostly drawn in training.
 
     Raises:
-        WorkbenchError: it is one file, a file is missing or is not feedback, a question's text is not known, or there is no
-            pair that can be told from another.
+        WorkbenchError: it is one file, the pairs are of several steps of a training, a file is missing or is not feedback, a
+            question's text is not known, or there is no pair that can be told from another.
     """
     if file_of(feedback).resolve() == file_of(other).resolve():
         raise WorkbenchError(f"{feedback} and {other} are the same file: name another one to hold its answers against")
@@ -78,6 +79,7 @@ def pair_files(feedback: Path | str, other: Path | str) -> Pairs:
             f"the questions of {feedback} and {other} share ids and not texts (as under '{common[0][0]}'): give two files "
             "of answers to the same questions"
         )
+    _check_one_policy(feedback, other, {key[1] for key in common} - {None})
     left_out = {"only_feedback": len(first) - len(common), "only_other": len(second) - len(common)}
     return Pairs(pairs, left_out | {"repeated": len(repeated), "other_question": len(common) - len(pairs)})
 
@@ -144,6 +146,15 @@ def _check_told_apart(path: Path | str, found: Mapping[Key, Answer], repeated: S
         raise WorkbenchError(
             f"there are two answers to '{key[0]}'{_place(key)}, and it is not known which one of {path} to pair: give each "
             'answer to a question a "sample" of its own, or keep one'
+        )
+
+
+def _check_one_policy(feedback: Path | str, other: Path | str, steps: Set[int | None]) -> None:
+    if len(steps) > 1:
+        raise WorkbenchError(
+            f"{feedback} and {other} hold what was sampled at {len(steps)} steps of a training, so that a win rate would be of "
+            "no one policy: compare the answers of two evaluations, which "
+            "`workbench evaluate RUN --split test --out FILE.jsonl` keeps"
         )
 
 

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from workbench.jsonl import iter_rows
-from workbench.metrics.bootstrap import collect, intervals
+from workbench.metrics.bootstrap import collect, intervals, wilson
 from workbench.metrics.confidence import Ranked
 from workbench.metrics.outcomes import RESAMPLES
 from workbench.types import WorkbenchError
 
 ORDERS = ("ab", "ba")  # whose answer is shown first: "ab" = the first file's
 VALUES = {"first": 1.0, "tie": 0.5, "second": 0.0}  # of the answer that is shown first
+LEAST = 5  # questions that an interval is told of
 REASONS = {
     "win_rate": "no pair was judged in both orders",
     "win_rate_like_length": "no pair that was judged in both orders is known to be of like length",
@@ -90,11 +91,13 @@ def win_rate(preferences: Iterable[Mapping[str, Any]], seed: int = 0, resamples:
     `win_rate` counts ties half; `win_rate_like_length` is the same of pairs that are `alike`, for judges like long answers.
     `position_bias` is the share of pairs of different answers on which
     the two orders disagree, `first_place` the share of these in which the place was the first. All have 95 % bootstraps over
-    questions. `words` has the mean words of both answers, where they are known; `pairs` counts pairs.
+    questions; where all questions say the same, from which nothing else can be drawn, Wilson's bounds; of fewer than `LEAST`
+    questions none *(ours)*. `words` has the mean words of both answers, where they are known; `pairs` counts pairs.
     """
     judged, incomplete = duels(preferences)
     sums = collect([(duel.question_id, _terms(duel)) for duel in judged], tuple(REASONS))
-    estimates = intervals(sums, Ranked((), (), (), ()), resamples, seed)
+    drawn = intervals(sums, Ranked((), (), (), ()), resamples, seed)
+    estimates = {name: drawn[name] | _bounds(drawn[name]) for name in REASONS}
     cells: dict[str, Any] = {
         name: estimates[name] | ({"reason": reason} if estimates[name]["value"] is None else {})
         for name, reason in REASONS.items()
@@ -103,6 +106,15 @@ def win_rate(preferences: Iterable[Mapping[str, Any]], seed: int = 0, resamples:
     counts = {"n": len(judged), "won": scores.count(1.0), "tied": scores.count(0.5), "lost": scores.count(0.0)}
     counts |= {"identical": sum(not duel.asked for duel in judged), "incomplete": incomplete}
     return cells | {"words": _mean_words(judged), "pairs": counts}
+
+
+def _bounds(cell: Mapping[str, Any]) -> dict[str, float | None]:
+    """The interval of a share, wide enough for the number of its questions."""
+    if cell["value"] is None or cell["n"] < LEAST:
+        return {"low": None, "high": None}
+    agreed = cell["low"] == cell["high"]
+    low, high = wilson(cell["value"] * cell["n"], cell["n"]) if agreed else (cell["low"], cell["high"])
+    return {"low": low, "high": high}
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -61,7 +61,7 @@ def compare_files(
             both files have one K, whichever is named first). Name one and adding another model to a comparison changes nothing.
         base: feedback of the policy whose right answers over-refusal is measured on (by default `other`).
         preferences: a judge's preferences between the two files, each pair in both orders (see `preferences`).
-        judge: says which of two answers is better, in both orders (see `pairs`), once all else is done.
+        judge: says which of two answers is better, in both orders (see `pairs`), once all else is done; needs `other`.
         k: K of recall@K and F1@K.
         gamma: the number of claims below which FactScore's penalty sets in.
         vague: "incorrect" counts vague claims in precision's denominator, "excluded" does not.
@@ -76,6 +76,9 @@ def compare_files(
         raise WorkbenchError(
             f"k={k}, gamma={gamma}, vague={vague}: k is at least 1, gamma at least 0, vague incorrect or excluded"
         )
+
+    if judge is not None and other is None:
+        raise WorkbenchError("a judge says which of two files' answers are better: name other, the file to compare with")
 
     def read(path: Path | str) -> list[Row]:
         loaded = read_rows(path, sections, confidence)
