@@ -18,6 +18,7 @@ _FRACTION = frozenset("half halves thirds quarters fifths sixths eighths tenths 
 _PARTS = frozenset("quarter third fourth fifth sixth seventh eighth ninth tenth".split())  # behind "a" and "one"
 ODD = frozenset("square sq cubic per mph kph kmh stone am pm oclock clock degree degrees knot knots".split())
 _COMPOUND = frozenset("ft feet foot hour hours minute minutes pound pounds lb".split())  # before a number: "6 ft 2 in"
+SMALL = 12  # a count up to here may be of what a passage lists one by one
 _SUMS = 1000  # numbers below may be parts of a sum
 MEASURES: dict[str, tuple[str, Decimal]] = {  # what a unit measures, and how much of it
     name: (kind, Decimal(size))
@@ -47,8 +48,8 @@ class Known:
     short: set[int] = field(default_factory=set)  # decades of an unsaid century: "the 80s"
     vague: set[int] = field(default_factory=set)  # years beside a number that may be of their date
     unread: set[str] = field(default_factory=set)  # "number": a fraction; "measure": a time, a compound unit
-    counts: int = 0  # how many numbers are no date
-    parts: int = 0  # a bit for each of them
+    counts: int = 0  # how many numbers that are no date may add up to a small count
+    parts: int = 0  # a bit for each number below `_SUMS` that is no date
     turned: int = 0  # `parts` the other way round
 
     def between(self, low: Decimal, high: Decimal, values: list[Decimal] | None = None) -> bool:
@@ -143,7 +144,7 @@ def _learn_count(found: Known, tokens: Sequence[Token], i: int, value: int) -> N
         if _days([*near[0], *near[1], *far[0], *(far[1] if marked else ())]):
             found.vague.add(value)
     elif value < _SUMS and not month_beside(tokens, i):
-        found.counts += 1
+        found.counts += value <= SMALL
         found.parts |= 1 << value
 
 

@@ -11,14 +11,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import Decimal
 
-from workbench.entailment.known import MEASURES, ODD, Known, grouped, is_century, month_beside, nouns_of, year_of
+from workbench.entailment.known import MEASURES, ODD, SMALL, Known, grouped, is_century, month_beside, nouns_of, year_of
 from workbench.entailment.reading import Date, Token
 
 ABOUT = frozenset("about around approximately approx roughly circa c ca some nearly almost close estimated".split())
 OVER, UNDER = frozenset("over than above least exceeding".split()), frozenset("under below most within".split())
 NOT = frozenset("no not".split())
 FEWER = frozenset("less fewer lower under".split())
-SMALL = 12  # a count up to here may be of what a passage lists one by one
 LISTED = 3  # and up to here a passage seldom says the number
 ROUGH = Decimal("0.05")  # how far a rounded number may be off
 AGES = {"year": 1, "years": 1, "aged": 1, "age": 1, "season": 1, "seasons": 1, "decade": 10, "decades": 10, "centuries": 100}
