@@ -104,7 +104,7 @@ def test_a_claim_that_nobody_could_read_is_shown_with_the_reason():
 def test_what_speaks_against_a_claim_is_a_note_and_no_evidence():
     response = Response("r", Question("q", "?"), "Some words.", offsets=((0, 11),))
     for item, note in (
-        ({"objection": "number", "text": "1932"}, "no passage has this number or date: 1932"),
+        ({"objection": "number", "text": "1932"}, "a rule found no such number or date in the passages: 1932"),
         ({"threshold": 0.55}, "close to the threshold: correct from P(true) 0.55 on"),
     ):
         evidence = ({"fact": "3", "text": "It opened in 1931."}, item)

@@ -52,11 +52,11 @@ REASONS: Mapping[str, str] = {
 }
 
 # What a judge adds to a label: items of a verdict's evidence that are no passage.
-OBJECTION = "objection"  # one of `OBJECTIONS`, a rule's reason why the passages cannot support the claim; `text`: what of it
+OBJECTION = "objection"  # one of `OBJECTIONS`, what a rule has against the claim; `text`: the words it is about
 OBJECTIONS: Mapping[str, str] = {
-    "number": "no passage has this number or date",
-    "name": "no passage has this name",
-    "role": "the passages say it the other way round, or of something else",
+    "number": "a rule found no such number or date in the passages",
+    "name": "a rule found no such name in the passages",
+    "role": "a rule found it the other way round, or of something else, in the passages",
 }
 THRESHOLD = "threshold"  # the P(true) from which a claim is correct, where this one is close to it
 

@@ -198,7 +198,11 @@ def measure_halves(given: Halved, verifier: Verifier) -> dict[str, dict[str, Any
         if len(set(gold.tolist())) == 2:
             told = {key: stats.number(stats.balanced(gold, one, ones)) for key, one in said.items()}
             told["auroc"] = stats.number(stats.auroc(gold, p)(ones))
-        counts = {"supported": int(gold.sum()), "called_correct": int(correct.sum()), "both": int((correct & gold).sum())}
+        counts: dict[str, float | None] = {
+            "supported": int(gold.sum()),
+            "called_correct": int(correct.sum()),
+            "both": int((correct & gold).sum()),
+        }
         found[name] = {"n": len(some), "claims": len({same(pair.claim) for pair in some}), **told, **counts}
     found[HALVES[1]]["left_out"] = given.left_out
     return found

@@ -17,7 +17,7 @@ from workbench.entailment.model import expand
 from workbench.entailment.robustness import robustness
 from workbench.entailment.rows import LABELS, WEIGHTS, Row, Split
 from workbench.entailment.slices import measure_slices
-from workbench.entailment.verifier import Verifier, load_verifier, read_tensors
+from workbench.entailment.verifier import OBJECTED, Verifier, load_verifier, read_tensors
 from workbench.jsonl import write_json
 from workbench.minilm import BASE, BASE_SHA256
 from workbench.threads import use_threads
@@ -166,7 +166,7 @@ def card_text(
         "slices": f"{_listed(slices)}\n\n{SLICES.format(split=settings['split'])}" if slices else "None were measured.",
         "few": FEW.format(n=card["rows"]["dev"]) if card["rows"]["dev"] < MANY else "",
     }  # fmt: skip
-    return TEXT.read_text(encoding="utf-8").format(**values, settings=settings)
+    return TEXT.read_text(encoding="utf-8").format(**values, settings=settings, objected=OBJECTED)
 
 
 def _made(runs: Sequence[Mapping[str, Any]], files: Mapping[str, Mapping[str, str]]) -> str:

@@ -111,7 +111,7 @@ def _is_region(word: str) -> bool:
 
 
 def unnamed(claim: Sequence[Token], evidence: Names) -> list[str]:
-    """The names of `claim`, as it writes them, that the evidence cannot have meant. Of a text that is written in capitals no
+    """The names of `claim`, as it writes them, that are not found in the evidence. Of a text that is written in capitals no
     name is known."""
     words = [token for token in claim if token.kind == "word"]
     if 2 * sum(token.name for token in words) > max(4, len(words)) + 2:
@@ -139,7 +139,7 @@ def _is_passed_over(token: Token) -> bool:
     """Titles, small words, days and months; and "TV", "USD", "TX", which may be short for any word."""
     word = token.word
     return (
-        len(word) < 2 or word in SMALL or word in TITLES or word in DAYS or word in MONTHS
+        len(word) < 2 or word == "no" or word in SMALL or word in TITLES or word in DAYS or word in MONTHS
         or (len(word) < 4 and token.shown.isupper())
     )  # fmt: skip
 

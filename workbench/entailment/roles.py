@@ -1,15 +1,15 @@
 """Who did what to whom, and what happened when: a claim that turns round what its evidence says *(ours)*.
 
 A small model reads "Google acquired YouTube" in "YouTube acquired Google", and a year of birth in one of death. Two rules find
-the clearest of these: a date or a place that the evidence ties to another event, and a verb with its two names exchanged. Both
-keep silent unless the evidence itself says the opposite.
+the clearest of these: a date or a place that the evidence ties to the opposite event, and a verb with its two names exchanged.
+Both are meant to keep silent unless the evidence itself says the opposite.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from workbench.answers.text import MONTHS
@@ -20,8 +20,8 @@ REACH = 25  # words on either side of a verb in which its names are looked for
 MOST = 4  # statements of one claim that are looked at
 _EVENTS = """
 born: born birth birthplace b *|died: died dies death dead killed assassinated executed murdered d †
-begin: founded established formed incorporated founding formation inception inaugurated began begun started
-end: dissolved disbanded abolished demolished defunct dissolution ended ceased
+begin: founded established formed incorporated founding formation inception inaugurated launched began begun started
+end: dissolved disbanded abolished demolished defunct dissolution ended ceased stopped
 opened: opened opens opening|closed: closed closes closing closure
 married: married marries wed marriage|divorced: divorced divorces divorce separated
 joined: joined joins joining|left: left leaves departed|appointed: elected appointed crowned
@@ -34,7 +34,7 @@ EVENTS = {
     for name, words in (entry.split(": ") for entry in _EVENTS.strip().replace("\n", "|").split("|"))
     for word in words.split()
 }
-_OPPOSITE = "born died|begin end|opened closed|married divorced|joined left|appointed resigned|won lost|acquired sold"
+_OPPOSITE = "born died|begin end|opened closed|married divorced|joined left|appointed resigned"
 _PAIRS = [pair.split() for pair in f"{_OPPOSITE}|begin closed|opened end".split("|")]
 OPPOSITE: dict[str, frozenset[str]] = {
     event: frozenset(one for pair in _PAIRS if event in pair for one in pair if one != event)
@@ -63,6 +63,7 @@ DEEDS = {
     for name, words in (entry.split(": ") for entry in _DEEDS.strip().replace("\n", "|").split("|"))
     for word in words.split()
 }
+_ABOUT = frozenset("of for on to about in by with that".split())
 _BEHIND = frozenset("in at on during from for to with as".split())  # what follows is no object
 _NAMELESS = SMALL | PRONOUNS | frozenset(MONTHS)
 _AND = frozenset("and the &".split())
@@ -71,7 +72,9 @@ _KIN = frozenset("father mother son daughter teacher student capital subsidiary 
 _MUTUAL = frozenset(
     "married met played faced fought joined merged dated divorced shared resembled befriended debated named".split()
 )
-_ONCE = frozenset("write direct compose paint found discover invented kill".split())  # done by one, or by those named together
+_ONCE = frozenset(
+    "write direct compose paint found discover invented kill".split()
+)  # done by one, or by those who are named together
 _IRREGULAR = frozenset(
     "won lost began became took taken made wrote written built sold bought left met led fell fallen rose broke broken "
     "lit burnt came went gone held gave given found ran drew drawn flew grew grown saw seen shot struck taught sank "
@@ -90,6 +93,8 @@ class Deed:
     by: frozenset[str]
     to: frozenset[str]
     around: tuple[frozenset[str], frozenset[str]]
+    made: bool = False  # "NAME was VERB by …", with nothing between: all who did it are told
+    years: frozenset[str] = frozenset()  # of its sentence
 
 
 @dataclass
@@ -111,7 +116,7 @@ def told(texts: Iterable[Sequence[Token]]) -> Told:
                 found.events[key] |= events
                 for event in events:
                     found.when[event, key[0]].add(key)
-            for deed in deeds(sentence):
+            for deed in dated(sentence):
                 found.deeds[deed.name].append(deed)
     return found
 
@@ -126,20 +131,23 @@ def turned(claim: Sequence[Token], evidence: Told) -> list[str]:
     """What of `claim` the evidence says the other way round, in words."""
     sentences = list(_sentences(claim))
     tied = ((key, events) for sentence in sentences for key, events in ties(sentence))
-    done = islice((deed for sentence in sentences for deed in deeds(sentence)), MOST)
+    done = islice((deed for sentence in sentences for deed in dated(sentence)), MOST)
     found = ["-".join(key[1:]) for key, events in tied if _is_tied_elsewhere(key, events, evidence)]
     return found + [deed.name for deed in done if _is_reversed(deed, evidence)]
 
 
 def _is_tied_elsewhere(key: Key, events: set[str], evidence: Told) -> bool:
-    """Whether the evidence puts other events at the claim's date, and the opposite there or the claim's at another date."""
+    """Whether the evidence puts the opposite at the claim's date, and the claim's event at another date. Of birth and death,
+    which happen once, either is enough."""
     others = evidence.events.get(key, set())
     if not others or "" in others | events or events & others:
         return False
     opposite = any(others & OPPOSITE.get(event, frozenset()) for event in events)
+    once = bool(events & {"born", "died"})
     if key[0] == "place":
-        return opposite and bool(events & {"born", "died"})
-    return opposite or any((event, key[0]) in evidence.when for event in events)
+        return opposite and once
+    elsewhere = any((event, key[0]) in evidence.when for event in events)
+    return (opposite or elsewhere) if once else (opposite and elsewhere)
 
 
 def _sentences(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
@@ -228,12 +236,17 @@ def _keys(sentence: Sequence[Token], i: int, token: Token) -> Iterator[Key]:
         yield ("place", token.word)
 
 
+def dated(sentence: Sequence[Token]) -> Iterator[Deed]:
+    years = frozenset(key[1] for i, token in enumerate(sentence) for key in _keys(sentence, i, token) if key[0] == "year")
+    return (replace(deed, years=years) for deed in deeds(sentence))
+
+
 def deeds(sentence: Sequence[Token]) -> Iterator[Deed]:
     """The statements of a sentence of the form NAME VERB NAME, NAME was VERB by NAME, NAME is GREATER than NAME."""
     for i, token in enumerate(sentence):
         before, after = sentence[max(0, i - REACH) : i], sentence[i + 1 : i + 1 + REACH]
         following = after[0].word if after else ""
-        if name := "" if token.name else _deed_of(token.word, following):
+        if name := "" if token.name else deed_of(token.word, following):
             yield from _done(name, before, after)
         elif token.word in ("lost", "loses", "losing"):
             if (to := _behind("to", after)) is not None:
@@ -266,7 +279,8 @@ def _behind(word: str, after: Sequence[Token], reach: int = 6) -> int | None:
     return place
 
 
-def _deed_of(word: str, after: str) -> str:
+def deed_of(word: str, after: str = "") -> str:
+    """The name of what a verb says is done, or nothing."""
     if after == "over" and word in ("took", "taken", "takes"):
         return "acquire"
     if word in ("won", "lost"):  # a match, or against somebody
@@ -281,7 +295,8 @@ def _is_passive(before: Sequence[Token]) -> bool:
 def _deed(name: str, before: Sequence[Token], after: Sequence[Token], passive: bool = False) -> Deed:
     begin = next((n for n in range(len(before), 0, -1) if before[n - 1].word in _PARTS), 0)
     near, wide = (_names(before[begin:]), _names(_listed(after))), (_names(before), _names(after))
-    return Deed(name, *near[::-1], wide[::-1]) if passive else Deed(name, *near, wide)
+    made = passive and not any(token.word in _ABOUT and not before[n - 1].name for n, token in enumerate(before) if n)
+    return Deed(name, *near[::-1], wide[::-1], made) if passive else Deed(name, *near, wide)
 
 
 def _listed(after: Sequence[Token]) -> Sequence[Token]:
@@ -301,21 +316,20 @@ def _names(tokens: Sequence[Token]) -> frozenset[str]:
 
 def _is_reversed(deed: Deed, evidence: Told) -> bool:
     """Whether the evidence has the claim's two names at this verb, always the other way round."""
-    said = evidence.deeds.get(deed.name, ())
+    said = [one for one in evidence.deeds.get(deed.name, ()) if not (deed.years and one.years) or deed.years & one.years]
     by, to = deed.by - deed.to, deed.to - deed.by
     if not by:
         return False
     if deed.name == "win":  # "Germany won the final", of those who lost it
-        matches = [*said, *evidence.deeds.get("defeat", ())]
+        matches = [*evidence.deeds.get("win", ()), *evidence.deeds.get("defeat", ())]
         return any(by & one.to for one in matches) and not any(by & one.around[0] for one in matches)
     if not to:
         return False
-    if deed.name in _ONCE and by <= evidence.words:
-        same = [one.by for one in said if one.by and to <= one.to | one.around[1]]
-        if same and not any(by & names for names in same):
-            return True
-    if any(by & one.around[0] and to & one.around[1] for one in said):
+    every = evidence.deeds.get(deed.name, ())
+    if any(by & one.around[0] and to & one.around[1] for one in every):
         return False
+    if deed.name in _ONCE and by <= evidence.words and not any(by & (one.around[0] | one.around[1]) for one in every):
+        return any(one.made and one.by and to <= one.to for one in every)
     return any(_is_opposite(by, to, one, evidence) for one in said)
 
 

@@ -25,7 +25,9 @@ SHIPPED = Path(__file__).resolve().parents[2] / "data" / "verifier"  # in the re
 ADAPTER = "adapter.safetensors"  # in a verifier's folder
 Triple = tuple[float, float, float]  # p(support), p(contradict), p(neutral)
 Unsupported = Literal["vague", "wrong"]
-OBJECTED = 0.7  # of `Settings.split`: the most p(support) of a claim that a rule speaks against; people support 3 in 10
+# *(ours)* Of `Settings.split`: the most p(support) of a claim that a rule speaks against, a cap below the threshold and no
+# probability; people support 3 in 10 of such claims.
+OBJECTED = 0.7
 CLOSE = 0.1  # to the threshold of `correct`: there about every second claim is what it is called
 POOLS: Mapping[str, Callable[[Sequence[Triple]], tuple[float, float]]] = {  # p(support) and p(contradict) of many windows
     "decisive": lambda triples: max(triples, key=lambda one: max(one[:2]))[:2],

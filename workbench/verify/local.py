@@ -43,7 +43,8 @@ def local_facts(verifier: Verifier, search: Search | None = None, k: int = 5, un
     of the store is not supported. One that is not in Latin letters is vague, with the reason among its evidence: this model
     reads English alone. Where the question is not in Latin letters either, it is a failure of stage "verify": then this is not
     the judge to ask. A claim that was judged as it was extracted is not judged again. The verdict's `p`, P(true), is the
-    calibrated p(support): how likely the passages say it.
+    calibrated p(support): how likely the passages say it. Where a rule objects (`workbench.entailment.mentions`), it is capped
+    below the threshold, and is then no calibrated probability.
 
     A claim that no passage supports and none contradicts is "vague", as RLFH names what its materials leave open. With
     `unsupported="wrong"` it is "wrong", as FActScore (arXiv 2305.14251) counts what its source does not support; then
