@@ -82,7 +82,8 @@ def verdicts(found: dict) -> str:
         f"texts. {left_out} pairs whose claim also stands in the other half are left out.\n"
         f"Of {right[RULES[1]]} right verdicts *correct* the rules took away {right[RULES[1]] - right[RULES[0]]}.\n"
         "Roles are of claims of our own: what the first judgement of those kept aside showed was mended afterwards, so that\n"
-        "only the figure of that first time was not chosen on. A name is exchanged for one that mostly stands in the same\n"
+        "only the figure of that first time was not chosen on. Rules that told dates of other events than birth and death apart\n"
+        "were taken back, as they spoke against true claims. A name is exchanged for one that mostly stands in the same\n"
         "evidence: that is not seen."
     )
 
@@ -91,7 +92,7 @@ def altered_row(kind: str, told: dict) -> list[str]:
     """How many altered claims, and how many as they stood, are called correct, with and without rules."""
     cells = [share(told[which][way]) for which in ("altered", "whole") for way in RULES]
     if "first" in told:
-        cells[0] = f"{share(told['first'])} at first, {cells[0]} since mended"
+        cells[0] = f"{share(told['first'])} at first, {cells[0]} now"
     return [kind, str(told["altered"][RULES[0]]["n"]), *cells]
 
 

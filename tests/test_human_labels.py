@@ -245,7 +245,7 @@ def test_the_readme_tells_first_figures_costs_and_what_was_left_out() -> None:
     })  # fmt: skip
     assert "| *correct* (one short text) | 10 | 80% [49%, 94%] |" in text
     assert "| a year by one | 10 | 0% [0%, 28%] | 0% [0%, 28%] | 50% [24%, 76%] | 50% [24%, 76%] |" in text
-    assert "| 17% [5%, 45%] at first, 0% [0%, 28%] since mended |" in text
+    assert "| 17% [5%, 45%] at first, 0% [0%, 28%] now |" in text
     assert "3 pairs" in text and "Of 9 right verdicts *correct* the rules took away 2." in text
 
 
