@@ -82,8 +82,8 @@ def verdicts(found: dict) -> str:
         f"texts. {left_out} pairs whose claim also stands in the other half are left out.\n"
         f"Of {right[RULES[1]]} right verdicts *correct* the rules took away {right[RULES[1]] - right[RULES[0]]}.\n"
         "Roles are of claims of our own: what the first judgement of those kept aside showed was mended afterwards, so that\n"
-        "only the figure of that first time was not chosen on. Rules that told dates of other events than birth and death apart\n"
-        "were taken back, as they spoke against true claims. A name is exchanged for one that mostly stands in the same\n"
+        "only the figure of that first time was not chosen on. Rules that told dates of other events than birth and death\n"
+        "apart were taken back, as they spoke against true claims. A name is exchanged for one that mostly stands in the same\n"
         "evidence: that is not seen."
     )
 
