@@ -78,21 +78,17 @@ def from_the_world(own: Sequence[Labelled], seed: int) -> list[Labelled]:
     return [said(row.question, row.label) for row in own]
 
 
-def rows_of(arm: str, place: Bench, questions: Sequence[Question], out: Path, seed: int) -> list[Labelled]:
-    if arm == "tuned":
-        return claimed("sft", place, questions, out / "tuned", seed)
-    own = claimed(None, place, questions, out / OWN, seed)
-    return own if arm == OWN else from_the_world(own, seed)
-
-
 def one_run(arm: str, place: Bench, out: Path, seed: int) -> dict[str, Any]:
     """A model of an arm's claims about the people that are learnt from; its values of what the base claims of the others."""
     questions = training_questions(TINY.prompts, place, answered=False)
     base = source_of(place, None).base
     specials = tuple(load_tokenizer(base).all_special_tokens)
-    seen, held = apart(truth_examples(rows_of(OWN, place, questions, out, seed), specials), TINY.held_out, seed)
+    own = claimed(None, place, questions, out / OWN, seed)
+    seen, held = apart(truth_examples(own, specials), TINY.held_out, seed)
+    rows = {OWN: lambda: own, "world": lambda: from_the_world(own, seed),
+            "tuned": lambda: claimed("sft", place, questions, out / "tuned", seed)}[arm]()  # fmt: skip
     kept = {row.question.id for row in seen}
-    learnt = [row for row in truth_examples(rows_of(arm, place, questions, out, seed), specials) if row.question.id in kept]
+    learnt = [row for row in truth_examples(rows, specials) if row.question.id in kept]
     folder = out / f"model-{arm}"
     if train_reward_model(TINY.truth_model, learnt, base, folder, seed=seed) != "done":
         raise SystemExit("interrupted: the same call goes on")

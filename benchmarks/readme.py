@@ -23,6 +23,10 @@ PAGES = (ROOT / "README.md", ROOT / "docs" / "measured.md", ROOT / "docs" / "fin
 NOT_RUN = "*Not run yet.*"
 WAYS, BEFORE = ("as it is", "and without a deciding window"), "without rules, all windows pooled"
 RULES, BARE = ("as it is", "without rules"), "without rules"
+NAMED = {
+    "roles exchanged: life": "the event of a date (born, died, opened, …)",
+    "roles exchanged: deed": "who did it to whom",
+}
 RATES = ("accuracy", "abstention", "hallucination", "truthfulness")
 
 
@@ -74,26 +78,23 @@ def verdicts(found: dict) -> str:
     altered = [altered_row(kind, halves["kept aside"]) for kind, halves in found["altered"].items()]
     right = {way: sum(one["kept aside"]["both"] for one in found["verdicts_halves"][way].values()) for way in RULES}
     left_out = sum(one["kept aside"]["left_out"] for one in found["verdicts_halves"][WAYS[0]].values())
-    head = ["claim that was true, altered in", "claims", "still called *correct*", BARE, "as it stood *correct*", BARE]
+    head = ["a supported claim, altered in", "claims", "altered, called *correct*", BARE, "as it was, called *correct*", BARE]
     return (
         f"{markdown(['verdict', 'claims', 'people agree', BEFORE], rows)}\n\n"
         f"{markdown(head, altered)}\n\n"
         "With Wilson's 95 % intervals over claims; each counts once, with the share of its verdicts where it has several\n"
         f"texts. {left_out} pairs whose claim also stands in the other half are left out.\n"
         f"Of {right[RULES[1]]} right verdicts *correct* the rules took away {right[RULES[1]] - right[RULES[0]]}.\n"
-        "Roles are of claims of our own: what the first judgement of those kept aside showed was mended afterwards, so that\n"
-        "only the figure of that first time was not chosen on. Rules that told dates of other events than birth and death\n"
-        "apart were taken back, as they spoke against true claims. A name is exchanged for one that mostly stands in the same\n"
-        "evidence: that is not seen."
+        "The last two are of claims of our own, by which the rules were mended. Rules that told dates of other events than\n"
+        "birth and death apart were taken back, as they spoke against true claims. A name is exchanged for one that mostly\n"
+        "stands in the same evidence: that is not seen."
     )
 
 
 def altered_row(kind: str, told: dict) -> list[str]:
     """How many altered claims, and how many as they stood, are called correct, with and without rules."""
     cells = [share(told[which][way]) for which in ("altered", "whole") for way in RULES]
-    if "first" in told:
-        cells[0] = f"{share(told['first'])} at first, {cells[0]} now"
-    return [kind, str(told["altered"][RULES[0]]["n"]), *cells]
+    return [NAMED.get(kind, kind), str(told["altered"][RULES[0]]["n"]), *cells]
 
 
 def share(rate: dict) -> str:

@@ -172,7 +172,7 @@ def test_claims_are_altered_in_one_thing_that_their_evidence_has() -> None:
 def test_turned_claims_differ_from_the_true_ones_and_come_in_halves() -> None:
     pairs = [pair for name in altered.HALVES for kind in ("life", "deed") for pair in altered.turned(name, kind)]
     assert len(pairs) == 68 and all(pair.claim != text and pair.label == 0 for pair, text in pairs)
-    assert len(altered.turned("kept aside", "life")) == altered.FIRST["roles exchanged: life"]["n"]
+    assert len(altered.turned("kept aside", "life")) == len(altered.turned("kept aside", "deed")) == 12
 
 
 class Says:
@@ -230,7 +230,7 @@ def test_people_agree_with_a_verdict_by_claim() -> None:
     assert rest["low"] < 0.1 and rest["high"] > 0.9
 
 
-def test_the_readme_tells_first_figures_costs_and_what_was_left_out() -> None:
+def test_the_readme_tells_costs_and_what_was_left_out() -> None:
     def rates(value: float) -> dict[str, Any]:
         return dict.fromkeys(("as it is", "without rules", "and without a deciding window"), stats.wilson(10 * value, 10))
 
@@ -240,12 +240,11 @@ def test_the_readme_tells_first_figures_costs_and_what_was_left_out() -> None:
     by = {title: stats.wilson(n, 10) for title, n in (("correct", 8), ("rest", 7))}
     text = readme.verdicts({
         "verdicts_halves": aside, "agreement": {way: {"one short text": by} for way in rates(0)},
-        "altered": {"a year by one": {"kept aside": told},
-                    "roles exchanged: deed": {"kept aside": told | {"first": stats.wilson(2, 12)}}},
+        "altered": {"a year by one": {"kept aside": told}, "roles exchanged: deed": {"kept aside": told}},
     })  # fmt: skip
     assert "| *correct* (one short text) | 10 | 80% [49%, 94%] |" in text
     assert "| a year by one | 10 | 0% [0%, 28%] | 0% [0%, 28%] | 50% [24%, 76%] | 50% [24%, 76%] |" in text
-    assert "| 17% [5%, 45%] at first, 0% [0%, 28%] now |" in text
+    assert "| who did it to whom | 10 | 0% [0%, 28%] |" in text
     assert "3 pairs" in text and "Of 9 right verdicts *correct* the rules took away 2." in text
 
 

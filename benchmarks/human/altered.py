@@ -3,8 +3,7 @@
 What the evidence says is then something else, and none of them may be called correct. `whole` is how many of the claims are
 called correct as they stand: what the rules cost. Each claim counts once, however many texts it comes with. Roles are exchanged
 in claims of our own (`turned.tsv`): when and where something happened ("life"), and who did it to whom ("deed"). Those kept
-aside were written before they were judged; `FIRST` is how many were called correct then. What they showed was mended
-afterwards.
+aside were written before they were judged, and the rules were mended by what they showed: no figure of theirs is held out.
 """
 
 from __future__ import annotations
@@ -50,7 +49,6 @@ def another_name(pair: Pair, rng: random.Random) -> str | None:
     return None if new is None else new.claim
 
 
-FIRST = {"roles exchanged: life": {"correct": 2, "n": 12}, "roles exchanged: deed": {"correct": 2, "n": 12}}
 KINDS: dict[str, Alter] = {"a year by one": another_year, "another number": another_number, "another name": another_name}
 
 
@@ -76,8 +74,6 @@ def measure(given: Mapping[str, Halved], verifier: Remembered) -> dict[str, Any]
     for kind in ("life", "deed"):
         for name in HALVES:
             found.setdefault(f"roles exchanged: {kind}", {})[name] = _called(ways(verifier), turned(name, kind))
-    for kind, first in FIRST.items():
-        found[kind]["kept aside"]["first"] = stats.wilson(first["correct"], first["n"])
     return found
 
 

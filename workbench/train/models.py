@@ -18,7 +18,7 @@ from workbench.runs.checkpoints import mark_complete
 from workbench.train import unsloth_on_cpu
 from workbench.types import WorkbenchError
 
-AGAIN = "compute activations a second time in the backward pass: a fraction of the memory, half as long again to learn"
+AGAIN = "compute activations again in the backward pass: a fraction of the memory, one pass of the model more"
 LINEAR = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
 
 
