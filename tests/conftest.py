@@ -14,6 +14,7 @@ import pytest
 for variable in ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE", "TRANSFORMERS_OFFLINE"):
     os.environ[variable] = "1"
 os.environ.setdefault("OMP_NUM_THREADS", "2")
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # threads that spin while they wait take the cores of the tests beside them
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 # A runner that was itself started in the background ignores Ctrl-C, and so would every process that a test interrupts.

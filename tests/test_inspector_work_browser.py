@@ -81,7 +81,8 @@ def test_claims_are_labelled_one_after_another_by_keys(page, address, root, shot
     done, claim = "#annotate-view .wb-done", "#annotate-view .wb-claim-text"
     page.wait_for_function(f"document.querySelector('{done}').textContent.includes('0 of 8 claims labelled')")
     page.get_by_label("Order").select_option("recorded")
-    page.wait_for_function(f"document.querySelector('{claim}').textContent === 'The Osk tunnel is the younger one.'")
+    page.wait_for_function("[...document.querySelectorAll('#annotate-view select')].at(-1).value === 'recorded'")  # drawn anew
+    assert page.locator(claim).inner_text() == "The Osk tunnel is the younger one."
     card = page.locator("#annotate-view .wb-panel")
     assert "correct" not in card.inner_text().split("Evidence")[1] and card.locator("mark").count()  # not what the judge said
     page.keyboard.press("5")
