@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from tests.helpers.tiny_model import make_policy
+from tests.helpers.memory_run import grown, make_model
+from tests.helpers.tiny_model import byte_tokenizer, make_policy
 from workbench.export import card, export_merged
 from workbench.policy import load_policy
 from workbench.types import WorkbenchError
@@ -68,6 +71,143 @@ def test_the_weights_are_stored_as_the_bases_are_and_checked_when_they_are_loade
         load_policy(out, device="cpu")
 
 
+def random_base(folder: Path, kind: str, stored: str, **sizes: Any) -> Path:
+    """A random model of that type, stored in that dtype, whose weights are not all alike in size."""
+    import torch
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    tokenizer = byte_tokenizer()
+    config = AutoConfig.for_model(
+        kind, vocab_size=len(tokenizer), eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id,
+        bos_token_id=None, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=256,
+        **{"hidden_size": 32, "intermediate_size": 48, "head_dim": 16, **sizes},
+    )  # fmt: skip
+    torch.manual_seed(0)
+    model = AutoModelForCausalLM.from_config(config).to(getattr(torch, stored))
+    for one in model.parameters():
+        one.data += torch.randn_like(one) / 10
+    model.save_pretrained(folder, max_shard_size="20KB")  # several files
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def adapter_on(base: Path, out: Path, **more: Any) -> Path:
+    import torch
+    from peft import LoraConfig, get_peft_model
+    from transformers import AutoModelForCausalLM
+
+    torch.manual_seed(1)
+    how = {"r": 4, "lora_alpha": 7, "target_modules": "all-linear", "init_lora_weights": False, **more}
+    trained = get_peft_model(AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32), LoraConfig(**how))
+    for weight in trained.parameters():
+        weight.data += weight.requires_grad * torch.randn_like(weight) / 100
+    trained.peft_config["default"].base_model_name_or_path = str(base)
+    trained.save_pretrained(out / "policy")
+    return out
+
+
+ADAPTERS: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
+    ("llama", "float16", {"tie_word_embeddings": True}, {}),
+    ("qwen2", "bfloat16", {"tie_word_embeddings": False}, {"rank_pattern": {"q_proj": 2}, "alpha_pattern": {"o_proj": 3}}),
+    ("qwen3", "float32", {}, {"use_rslora": True, "modules_to_save": ["lm_head"]}),
+    ("qwen2", "float64", {}, {"target_modules": ["embed_tokens", "v_proj"]}),
+    ("mixtral", "bfloat16", {"num_local_experts": 2}, {"target_modules": ["q_proj", "v_proj"]}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["base", "float32", "bfloat16", "float16"])
+@pytest.mark.parametrize(("kind", "stored", "sizes", "how"), ADAPTERS)
+def test_weight_by_weight_is_to_the_bit_what_peft_merges_as_a_whole(
+    kind: str, stored: str, sizes: dict[str, Any], how: dict[str, Any], dtype: Any, tmp_path: Path
+) -> None:
+    import torch
+    from peft import PeftModel
+    from safetensors.torch import load_file
+    from transformers import AutoModelForCausalLM
+
+    base = random_base(tmp_path / "base", kind, stored, **sizes)
+    run = adapter_on(base, tmp_path / "run", **how)
+    done = export_merged(str(run), tmp_path / "merged", dtype=dtype)
+    chosen = (stored if stored != "float64" else "float32") if dtype == "base" else dtype
+    whole = PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32), run / "policy")
+    merged = whole.merge_and_unload().to(getattr(torch, chosen))
+    merged.save_pretrained(tmp_path / "whole")
+    wanted, found = load_file(tmp_path / "whole" / "model.safetensors"), load_file(tmp_path / "merged" / "model.safetensors")
+    assert done["dtype"] == chosen and done["parameters"] == sum(one.numel() for one in wanted.values())
+    assert len(list(base.glob("*.safetensors"))) > 1 and wanted.keys() == found.keys()
+    for name, weight in wanted.items():
+        assert found[name].dtype == weight.dtype and found[name].equal(weight), name
+    told = [json.loads((tmp_path / folder / "config.json").read_text()) for folder in ("whole", "merged")]
+    assert told[0] == told[1]
+
+
+@pytest.mark.skipif(not os.access("/proc/self/clear_refs", os.W_OK), reason="this system does not tell a process's peak")
+def test_a_merge_takes_the_memory_of_a_weight_and_not_of_a_model(tmp_path: Path) -> None:
+    """Twelve layers of 13.6 MB in float32; the largest matrix is 3 MB."""
+    sizes = {"hidden_size": 512, "intermediate_size": 1536, "num_hidden_layers": 12, "num_attention_heads": 8}
+    base = make_model(tmp_path / "base", "llama", {**sizes, "num_key_value_heads": 8})
+    run = adapter_on(Path(base), tmp_path / "run")
+    export_merged(str(run), tmp_path / "first")  # which loads the libraries
+    size = (tmp_path / "base" / "model.safetensors").stat().st_size
+    assert size > 150e6 and grown(lambda: export_merged(str(run), tmp_path / "merged")) < size / 5
+
+
+def test_what_headers_say_is_refused_before_a_weight_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The base is damaged: to read it would be told."""
+    from safetensors.torch import load_file, save_file
+
+    base = make_policy(tmp_path / "base")
+    run, file = adapter_on(base, tmp_path / "run"), base / "model.safetensors"
+    kept, sound = load_file(file), file.read_bytes()
+
+    def stored(**changed: Any) -> None:
+        save_file({**kept, **changed}, file, metadata={"format": "pt"})
+
+    def refused(words: str) -> None:
+        with pytest.raises(WorkbenchError, match=words):
+            export_merged(str(run), tmp_path / "merged")
+        assert {path.name for path in tmp_path.iterdir()} == {"base", "run"}
+
+    norm = "model.norm.weight"
+    stored(**{norm: kept[norm] * float("nan")})
+    refused("'model.norm.weight' is not finite")
+    with monkeypatch.context() as full:
+        full.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=10_000))
+        refused("are needed: free some space, or name a folder on another disk")
+    stored(**{norm: kept[norm].char()})
+    refused("stores 'model.norm.weight' as I8")
+    file.write_bytes(sound)
+    config = base / "config.json"
+    config.write_text(json.dumps({**json.loads(config.read_text()), "quantization_config": {"quant_method": "bitsandbytes"}}))
+    file.unlink()
+    refused("stored quantised: name the model that it was made from as --base")
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_a_tied_matrix_that_is_stored_twice_is_one_where_the_copies_are_equal(more: float, tmp_path: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    base = make_policy(tmp_path / "base")
+    run, file = adapter_on(base, tmp_path / "run"), base / "model.safetensors"
+    kept = load_file(file)
+    twice = {**kept, "lm_head.weight": kept["model.embed_tokens.weight"] + more}
+    save_file(twice, file, metadata={"format": "pt"})
+    done = export_merged(str(run), tmp_path / "merged")
+    found = load_file(tmp_path / "merged" / "model.safetensors")
+    assert found.keys() == (twice if more else kept).keys()
+    assert done["parameters"] == sum(one.numel() for one in found.values())
+    assert logits(tmp_path / "merged").isclose(logits(run, base=base), atol=0.02).all()
+
+
+@pytest.mark.parametrize("how", [{"use_dora": True}, {"modules_to_save": ["embed_tokens"]}, {"trainable_token_indices": [3]}])
+def test_an_adapter_that_does_more_than_lora_is_refused(how: dict[str, Any], tmp_path: Path) -> None:
+    base = make_policy(tmp_path / "base")  # whose embeddings are tied
+    run = adapter_on(base, tmp_path / "run", **how)
+    with pytest.raises(WorkbenchError, match=r"which is not merged here .* merge it with peft itself"):
+        export_merged(str(run), tmp_path / "merged")
+    assert not (tmp_path / "merged").exists()
+
+
 def test_the_card_says_what_was_trained_and_measured(run: Path) -> None:
     told = card(run / "policy", "owner/base-7b", "bfloat16")
     assert (
@@ -82,6 +222,14 @@ def test_the_card_says_what_was_trained_and_measured(run: Path) -> None:
     assert "Greedy" not in card(run / "policy", "owner/base-7b", "bfloat16")  # the last evaluation was interrupted
     alone = card(run / "nothing" / "policy", str(run), "float32")
     assert "base_model" not in alone and str(run.parent) not in alone  # a hub knows no folder of this machine
+
+
+def test_the_card_of_an_adapter_on_a_base_in_4_bits_says_what_it_was_merged_into(run: Path) -> None:
+    usual = card(run / "policy", "owner/base-7b", "bfloat16")
+    about = json.loads((run / "config.json").read_text())
+    (run / "config.json").write_text(json.dumps({**about, "config": {"grpo": {"load_in_4bit": True}, "sft": {"steps": 3}}}))
+    told = card(run / "policy", "owner/base-7b", "bfloat16")
+    assert "4 bits" not in usual and "It was trained on the base in 4 bits, and merged into the base as that is stored" in told
 
 
 def test_what_cannot_be_merged_is_refused_and_leaves_nothing(run: Path, tmp_path: Path) -> None:

@@ -24,7 +24,15 @@ from workbench.types import WorkbenchError
 
 Cli = Callable[..., tuple[int, str, str]]
 MISSING = [name for name in ("gguf", "xllamacpp") if importlib.util.find_spec(name) is None]
+packed = pytest.mark.skipif("gguf" in MISSING, reason="needs the package gguf: `pip install -e '.[gguf]'`")
 written = pytest.mark.skipif(bool(MISSING), reason=f"needs the packages {', '.join(MISSING)}: `pip install gguf xllamacpp`")
+LLAMA3 = {
+    "rope_type": "llama3", "rope_theta": 1000.0, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 32,
+}  # fmt: skip
+RANDOM: list[tuple[str, dict[str, Any]]] = [
+    ("qwen2", {"tie_word_embeddings": False}), ("llama", {"tie_word_embeddings": True}), ("llama", {"rope_parameters": LLAMA3}),
+]  # fmt: skip
 TEXTS = (
     "Where was Ada Lovelace born?", " In 1815, I'm told: 12 345 or 1,234.5!", "naïve café, Zürich\n\n  two  spaces\tand tabs",
     "什么是真的？ 日本語 😀 e\u0301", "DON'T we'LL they've", "<|user|>hello<|end|>", "x" * 40 + "   ",
@@ -147,15 +155,7 @@ def test_the_tiny_policys_greedy_texts_are_those_of_transformers(run: Path, tmp_
 
 
 @written
-@pytest.mark.parametrize(
-    ("kind", "more"),
-    [
-        ("qwen2", {"tie_word_embeddings": False}), ("llama", {"tie_word_embeddings": True}),
-        ("llama", {"rope_parameters": {"rope_type": "llama3", "rope_theta": 1000.0, "factor": 8.0, "low_freq_factor": 1.0,
-                                       "high_freq_factor": 4.0, "original_max_position_embeddings": 32}}),
-    ],
-    ids=["qwen2", "llama", "llama3's positions"],
-)  # fmt: skip
+@pytest.mark.parametrize(("kind", "more"), RANDOM, ids=["qwen2", "llama", "llama3's positions"])
 def test_texts_and_token_ids_of_random_models_are_those_of_transformers(
     tmp_path: Path, kind: str, more: dict[str, Any]
 ) -> None:
@@ -195,6 +195,62 @@ def test_a_file_of_fewer_bits_is_half_as_large_and_read(run: Path, tmp_path: Pat
     assert Reader(tmp_path / "half.gguf").says(ids, 8).strip()
 
 
+@packed
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+@pytest.mark.parametrize(("kind", "more"), RANDOM, ids=["qwen2", "llama", "llama3's positions"])
+def test_every_weights_bytes_are_those_of_the_model_merged_as_a_whole(
+    kind: str, more: dict[str, Any], dtype: Any, tmp_path: Path
+) -> None:
+    import gguf
+    import torch
+
+    run = random_run(tmp_path, kind, **more)
+    done = export_gguf(str(run), tmp_path / "policy.gguf", dtype=dtype)
+    read = {one.name: one for one in gguf.GGUFReader(tmp_path / "policy.gguf").tensors}
+    model = load_policy(run, device="cpu").model
+    frequencies = model.model.rotary_emb.inv_freq.clone()
+    parameters = dict(model.to(getattr(torch, dtype)).named_parameters())
+    assert done["parameters"] == sum(one.numel() for one in parameters.values())
+    stored = gguf.GGMLQuantizationType[{"float32": "F32", "float16": "F16", "bfloat16": "BF16"}[dtype]]
+    for name, weight in parameters.items():
+        one, wanted = read.pop(label_of(name)), weight.detach().float()
+        if kind == "llama" and (heads := 6 if "q_proj" in name else 2 if "k_proj" in name else 0):
+            wanted = interleaved(wanted, heads)
+        kind_of = stored if weight.ndim > 1 else gguf.GGMLQuantizationType.F32
+        assert one.tensor_type == kind_of and [*reversed(one.shape)] == [*weight.shape]
+        assert one.data.tobytes() == gguf.quants.quantize(wanted.contiguous().numpy(), kind_of).tobytes(), name
+    assert [*read] == (["rope_freqs.weight"] if "rope_parameters" in more else [])
+    if read:  # in float32 whatever the weights are: 1,000 to so many 16ths, and what Llama 3 has made of it
+        usual = 1000.0 ** -(torch.arange(0, 16, 2) / 16)
+        assert torch.equal(torch.tensor(read["rope_freqs.weight"].data), usual / frequencies)
+
+
+@packed
+def test_what_files_headers_say_is_refused_before_the_weights_are_looked_for(tmp_path: Path) -> None:
+    run, file = random_run(tmp_path, "llama"), tmp_path / "policy.gguf"
+    base = tmp_path / "base"
+    (base / "model.safetensors").unlink()
+    config, tokenizer = (json.loads((base / name).read_text()) for name in ("config.json", "tokenizer.json"))
+
+    def refused(words: str) -> None:
+        with pytest.raises(WorkbenchError, match=words):
+            export_gguf(str(run), file)
+        assert not file.exists()
+
+    (base / "config.json").write_text(json.dumps({**config, "attention_bias": True}))
+    refused("biases")
+    (base / "config.json").write_text(json.dumps({**config, "vocab_size": 40}))
+    refused("the model 40 of them: take both from one model")
+    (base / "config.json").write_text(json.dumps(config))
+    (base / "tokenizer.json").write_text(json.dumps({**tokenizer, "normalizer": {"type": "Lowercase"}}))
+    refused("own converter")
+    (base / "tokenizer.json").write_text(json.dumps(tokenizer))
+    refused("name a folder with config.json, model.safetensors")
+    file.touch()
+    with pytest.raises(WorkbenchError, match="is there already"):
+        export_gguf(str(run), file)
+
+
 @written
 def test_a_file_is_written_whole_or_not_at_all(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli) -> None:
     import gguf
@@ -204,7 +260,7 @@ def test_a_file_is_written_whole_or_not_at_all(run: Path, tmp_path: Path, monkey
 
     folder = tmp_path / "out"
     with monkeypatch.context() as broken:
-        broken.setattr(gguf.GGUFWriter, "write_tensors_to_file", stops)
+        broken.setattr(gguf.GGUFWriter, "write_tensor_data", stops)
         with pytest.raises(KeyboardInterrupt):
             export_gguf(str(run), folder / "a.gguf")
     assert list(folder.iterdir()) == []

@@ -7,18 +7,14 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
-from workbench.bench import bench
 from workbench.disk import check_space
-from workbench.hub import from_disk_or_hub
-from workbench.policy import adapter_base, adapter_folder, load_policy
+from workbench.merge import BYTES, WHOLE, Dtype, Merge, find, opened
 from workbench.runs.checkpoints import mark_complete
 from workbench.runs.folder import read_json
 from workbench.types import WorkbenchError
 
-Dtype = Literal["base", "float32", "bfloat16", "float16"]
-FLOATS = get_args(Dtype)[1:]
 TOLD = (  # of an evaluation, what the card shows
     "accuracy", "abstention", "hallucination", "truthfulness", "factscore", "factscore_on_subject", "responded",
     "fact_per_query", "coherent", "recall@32", "f1@32",
@@ -28,59 +24,40 @@ TOLD = (  # of an evaluation, what the card shows
 def export_merged(policy: str, out: Path, *, base: str | None = None, dtype: Dtype = "base") -> dict[str, Any]:
     """Merge a policy's LoRA adapter into its base and write the checkpoint to the folder `out`, whole or not at all.
 
-    They are merged in float32 on the CPU, which takes four bytes of memory a parameter, and stored as `dtype`: "base" is what
-    the base is stored in. A type of fewer bits rounds, so that the merged policy may answer a close question otherwise than
-    the adapter did in training. The base's own defaults of sampling are left out.
+    They are merged in float32 on the CPU, one weight at a time, and stored as `dtype`: "base" is what the base is stored in. A
+    type of fewer bits rounds, so that the merged policy may answer a close question otherwise than the adapter did in training.
+    The base's own defaults of sampling are left out.
 
     Args:
         policy: a run's or an adapter's folder.
         base: the model under the adapter; by default what the run started from, or the one that the adapter names.
 
     Returns:
-        `out`, `base`, `dtype`, `parameters` and `bytes`, those of the weights' files.
+        `out`, `base`, `dtype`, `parameters` and `bytes`, those of the weights' file.
 
     Raises:
         WorkbenchError: there is no such policy, it has no adapter, or it cannot be read; a folder that is not empty, or
-            a full disk.
+            a full disk: before a weight is read. A weight that is not finite or that the type cannot hold.
     """
     out = out.resolve()
-    if adapter_folder(Path(policy)) and out.exists() and (not out.is_dir() or any(out.iterdir())):
+    place = find(policy, base)
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise WorkbenchError(f"'{out}' is there already: name a folder that is new or empty")
-    model, tokenizer, adapter, under, chosen = merged(policy, base, dtype)
-    size = sum(weight.numel() * weight.element_size() for weight in model.parameters())
+    merge = opened(place, dtype)
+    size = BYTES[merge.dtype] * merge.parameters
     check_space(out, size, "name a folder on another disk")
-    _write(model, tokenizer, card(adapter, under, chosen), out)
-    written = sum(file.stat().st_size for file in out.glob("*.safetensors"))
-    count = sum(weight.numel() for weight in model.parameters())
-    return {"out": str(out), "base": under, "dtype": chosen, "parameters": count, "bytes": written}
+    _write(merge, card(place.adapter, place.base, merge.dtype), out)
+    return {"out": str(out), "base": place.base, "dtype": merge.dtype, "parameters": merge.parameters,
+            "bytes": (out / WHOLE).stat().st_size}  # fmt: skip
 
 
-def merged(policy: str, base: str | None, dtype: Dtype) -> tuple[Any, Any, Path, str, str]:
-    """The model with the policy's adapter merged into it, its tokenizer, the adapter's folder, the base, and the type.
-
-    Raises:
-        WorkbenchError: there is no such policy, it has no adapter, it cannot be read, or the type cannot hold its weights.
-    """
-    import torch
-
-    adapter = adapter_folder(Path(policy))
-    if adapter is None:
-        raise WorkbenchError(f"'{policy}' holds no adapter to merge: name a run that has ended, or an adapter's folder")
-    under = str(base or bench("tiny").base(policy) or adapter_base(adapter))
-    loaded = load_policy(policy, base=under, device="cpu")
-    chosen = _stored_dtype(under) if dtype == "base" else dtype
-    model = loaded.model.to(getattr(torch, chosen))
-    _check_holds(model, chosen)
-    return model, loaded.tokenizer, adapter, under, chosen
-
-
-def _write(model: Any, tokenizer: Any, told: str, out: Path) -> None:
+def _write(merge: Merge, told: str, out: Path) -> None:
     """The checkpoint with its card, which may be edited: it is none of the files whose digests are checked."""
     out.parent.mkdir(parents=True, exist_ok=True)
     partial = Path(tempfile.mkdtemp(dir=out.parent, prefix=f".{out.name}."))
     try:
-        model.save_pretrained(str(partial))
-        tokenizer.save_pretrained(str(partial))
+        merge.save_pretrained(str(partial))
+        merge.tokenizer.save_pretrained(str(partial))
         mark_complete(partial)
         (partial / "README.md").write_text(told, encoding="utf-8")
         partial.chmod(0o755)
@@ -88,24 +65,6 @@ def _write(model: Any, tokenizer: Any, told: str, out: Path) -> None:
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
         raise
-
-
-def _stored_dtype(base: str) -> str:
-    """What a base's config says that its weights are stored in; float32 where it says nothing."""
-    from transformers import AutoConfig
-
-    config = from_disk_or_hub(AutoConfig.from_pretrained, base).get_text_config()
-    name = str(getattr(config, "dtype", None) or "float32").removeprefix("torch.")
-    return name if name in FLOATS else "float32"
-
-
-def _check_holds(model: Any, dtype: str) -> None:
-    """Refuse weights that the type cannot hold: float16 ends at 65,504."""
-    import torch
-
-    for name, weight in model.named_parameters():
-        if not torch.isfinite(weight).all():
-            raise WorkbenchError(f"'{name}' has a weight that {dtype} cannot hold: choose float32 as the dtype")
 
 
 def card(adapter: Path, base: str, dtype: str) -> str:
@@ -121,6 +80,9 @@ def card(adapter: Path, base: str, dtype: str) -> str:
         versions = ", ".join(f"{name} {version}" for name, version in (config.get("versions") or {}).items())
         how = f"`{named}`, trained by the method `{config['method']}` on the bench `{config.get('bench')}`"
         lines += [f"{how}, seed {config.get('seed')}, with {versions or 'versions that nobody noted'}.", ""]
+    if any(name == "load_in_4bit" and value is True for name, value in _settings(config.get("config"))):
+        lines += ["It was trained on the base in 4 bits, and merged into the base as that is stored: it may answer a close "
+                  "question otherwise than it did in training.", ""]  # fmt: skip
     if told := _told(config):
         lines += ["In training it was told before each question, and its answers may be others where it is not:", ""]
         lines += [*(f"> {line}" for line in told.splitlines()), ""]
@@ -130,6 +92,13 @@ def card(adapter: Path, base: str, dtype: str) -> str:
         lines += [f"{shown}, as the adapter gave them before it was merged:", ""]
         lines += ["| | before training | after |", "|---|---|---|", *rows, ""]
     return "\n".join(lines)
+
+
+def _settings(config: Any) -> Iterator[tuple[str, Any]]:
+    """The settings of a stored config, and those of its parts, each by its own name."""
+    for name, value in (config if isinstance(config, Mapping) else {}).items():
+        yield name, value
+        yield from _settings(value)
 
 
 def _told(config: Mapping[str, Any]) -> str:

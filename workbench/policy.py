@@ -173,10 +173,11 @@ def _stop_ids(tokenizer: Any, declared: Any) -> tuple[int, ...]:
     return tuple(sorted({tokenizer.eos_token_id, *(named if isinstance(named, list) else [named])} - {None}))
 
 
-def load_checkpoint(folder: str, *, device: str) -> tuple[Any, Any]:
+def load_checkpoint(folder: str, *, device: str, quantisation: Any = None) -> tuple[Any, Any]:
     """A full checkpoint as (model, tokenizer): fp32 on CPU, bf16 on GPU, whatever is on disk; padding on the left.
 
-    On the device "meta" no weight is read, but whether the files have all of them, and no other.
+    On the device "meta" no weight is read, but whether the files have all of them, and no other. `quantisation` is a config of
+    transformers', by which the layers' matrices are held in fewer bits.
     """
     import torch
     from transformers import AutoModelForCausalLM
@@ -185,7 +186,9 @@ def load_checkpoint(folder: str, *, device: str) -> tuple[Any, Any]:
         check_adapter(Path(folder))
     tokenizer = load_tokenizer(folder)
     dtype = torch.float32 if device == "cpu" else torch.bfloat16
-    where = {"device_map": device} if device == "meta" else {}
+    where: dict[str, Any] = {"device_map": device} if device == "meta" or quantisation else {}
+    if quantisation:
+        where["quantization_config"] = quantisation
     with weights.loading(folder, REMEDY), _quiet_loading():
         model, info = from_disk_or_hub(
             AutoModelForCausalLM.from_pretrained, folder, dtype=dtype, use_safetensors=True,
@@ -193,7 +196,7 @@ def load_checkpoint(folder: str, *, device: str) -> tuple[Any, Any]:
         )  # fmt: skip
     weights.check_loaded(folder, info)
     weights.check_finite(folder, model)
-    return model.to(device), tokenizer
+    return model if quantisation else model.to(device), tokenizer
 
 
 def load_tokenizer(folder: str) -> Any:

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import math
 import os
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from workbench.disk import check_space
-from workbench.export import Dtype, merged
+from workbench.merge import BYTES, Dtype, Merge, config_of, find, opened, raw
+from workbench.policy import load_tokenizer
 from workbench.types import WorkbenchError
 
 EXTRA = "it needs the package gguf: `pip install -e '.[gguf]'` in a clone, or `pip install gguf==0.19.0`"
@@ -25,6 +26,7 @@ _REST = r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 _WORDS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|"
 CUT = {f"{_WORDS}\\p{{N}}{_REST}": "qwen2", f"{_WORDS}\\p{{N}}{{1,3}}{_REST}": "llama-bpe"}
 DUMMY = "Ġ Ġ"  # a merge that leads nowhere: readers want one, and a tokenizer of whole words has none
+FACTORS = "rope_freqs.weight"
 LAYER = {
     "input_layernorm": "attn_norm", "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v",
     "self_attn.o_proj": "attn_output", "post_attention_layernorm": "ffn_norm", "mlp.gate_proj": "ffn_gate",
@@ -34,7 +36,7 @@ WHOLE = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_he
 
 
 def export_gguf(policy: str, file: Path, *, base: str | None = None, dtype: Dtype = "base") -> dict[str, Any]:
-    """Merge a policy's adapter into its base and write both with the tokenizer to `file`, whole or not at all.
+    """Merge a policy's adapter into its base, weight by weight, and write it with the tokenizer to `file`, whole or not at all.
 
     Matrices are stored as `dtype`, norms and biases in float32.
 
@@ -48,32 +50,33 @@ def export_gguf(policy: str, file: Path, *, base: str | None = None, dtype: Dtyp
 
     Raises:
         WorkbenchError: the package gguf is not there; no such policy; a model or tokenizer that a file cannot say; a file that
-            is there already, or a full disk.
+            is there already, or a full disk: all of it before a weight is read. A weight that the type cannot hold.
     """
     if importlib.util.find_spec("gguf") is None:
         raise WorkbenchError(f"a GGUF file cannot be written: {EXTRA}")
-    file = file.resolve()
+    place, file = find(policy, base), file.resolve()
     if file.exists() or file.is_symlink():
         raise WorkbenchError(f"'{file}' is there already: name a new file")
-    model, tokenizer, _, under, chosen = merged(policy, base, dtype)
-    check_model(model.config)
+    config, tokenizer = config_of(place), load_tokenizer(place.base)
+    check_model(config)
     words, differs = cut_of(json.loads(tokenizer.backend_tokenizer.to_str()))
-    size = sum(weight.numel() * weight.element_size() for weight in model.parameters())
+    check_tokens(tokenizer, config.vocab_size)
+    merge = opened(place, dtype)
+    labels = {name: label_of(name) for name in merge.weights}
     file.parent.mkdir(parents=True, exist_ok=True)
-    check_space(file.parent, size, "name a file on another disk")
+    check_space(file.parent, BYTES[merge.dtype] * merge.parameters, "name a file on another disk")
     handle, partial = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
     os.close(handle)
     try:
-        _write(Path(partial), model, tokenizer, words, chosen, Path(under).name)
+        _write(Path(partial), merge, labels, words)
         os.chmod(partial, 0o644)
         os.replace(partial, file)
     except BaseException:
         Path(partial).unlink(missing_ok=True)
         raise
-    count = sum(weight.numel() for weight in model.parameters())
     return {
-        "out": str(file), "base": under, "dtype": chosen, "parameters": count, "bytes": file.stat().st_size,
-        "words": words, "differs": differs,
+        "out": str(file), "base": place.base, "dtype": merge.dtype, "parameters": merge.parameters,
+        "bytes": file.stat().st_size, "words": words, "differs": differs,
     }  # fmt: skip
 
 
@@ -128,25 +131,41 @@ def cut_of(tokenizer: dict[str, Any]) -> tuple[str, str]:
     )
 
 
-def _write(path: Path, model: Any, tokenizer: Any, words: str, dtype: str, name: str) -> None:
+def _write(path: Path, merge: Merge, labels: dict[str, str], words: str) -> None:
     import gguf
+    import numpy
 
-    writer = gguf.GGUFWriter(path, model.config.model_type)
-    writer.add_name(f"{name}, trained for factuality")
-    _add_sizes(writer, model.config)
-    _add_tokenizer(writer, tokenizer, words, model.config.vocab_size)
-    stored = {"float32": "F32", "float16": "F16", "bfloat16": "BF16"}[dtype]
+    config = merge.model.config
+    writer = gguf.GGUFWriter(path, config.model_type)
+    writer.add_name(f"{Path(merge.place.base).name}, trained for factuality")
+    _add_sizes(writer, config)
+    _add_tokenizer(writer, merge.tokenizer, words, config.vocab_size)
+    stored = {"float32": "F32", "float16": "F16", "bfloat16": "BF16"}[merge.dtype]
     writer.add_file_type(gguf.LlamaFileType["ALL_F32" if stored == "F32" else f"MOSTLY_{stored}"])
-    count = 0
-    for label, weight in tensors(model):
-        kind = gguf.GGMLQuantizationType[stored if weight.ndim > 1 else "F32"]
-        writer.add_tensor(label, gguf.quants.quantize(weight, kind), raw_dtype=kind)
-        count += 1
+    factors = _factors(merge.model)
+    shapes = {labels[name]: one.shape for name, one in merge.weights.items()}
+    for label, shape in shapes.items():
+        size = BYTES[merge.dtype] if len(shape) > 1 else 4
+        kind = gguf.GGMLQuantizationType[stored if len(shape) > 1 else "F32"]
+        writer.add_tensor_info(label, shape, numpy.dtype(f"f{size}"), size * math.prod(shape), raw_dtype=kind)
+    for one in factors:
+        writer.add_tensor_info(FACTORS, one.shape, numpy.dtype("f4"), 4 * len(one), raw_dtype=gguf.GGMLQuantizationType.F32)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
+    writer.write_ti_data_to_file()
+    for name, weight in merge.read():
+        writer.write_tensor_data(raw(arranged(labels[name], weight if weight.ndim > 1 else weight.float(), config)))
+    for one in factors:
+        writer.write_tensor_data(raw(one))
     writer.close()
-    assert len(gguf.GGUFReader(path).tensors) == count, count
+    count = len(gguf.GGUFReader(path).tensors)
+    assert count == len(shapes) + len(factors), count
+
+
+def check_tokens(tokenizer: Any, size: int) -> None:
+    """Raise a WorkbenchError for a tokenizer with tokens that a model of so many has no row for."""
+    if (last := max(tokenizer.get_vocab().values())) >= size:
+        raise WorkbenchError(f"the tokenizer has a token {last}, and the model {size} of them: take both from one model")
 
 
 def _add_sizes(writer: Any, config: Any) -> None:
@@ -172,8 +191,6 @@ def _add_tokenizer(writer: Any, tokenizer: Any, words: str, size: int) -> None:
     own = json.loads(tokenizer.backend_tokenizer.to_str())
     added = {one["id"]: one for one in own["added_tokens"]}
     names = {number: text for text, number in own["model"]["vocab"].items()} | {n: one["content"] for n, one in added.items()}
-    if max(names) >= size:
-        raise WorkbenchError(f"the tokenizer has a token {max(names)}, and the model {size} of them: take both from one model")
     kinds = {n: gguf.TokenType.CONTROL if one["special"] else gguf.TokenType.USER_DEFINED for n, one in added.items()}
     unused = {n: gguf.TokenType.UNUSED for n in range(size) if n not in names}
     writer.add_tokenizer_model("gpt2")
@@ -191,20 +208,10 @@ def _add_tokenizer(writer: Any, tokenizer: Any, words: str, size: int) -> None:
         writer.add_chat_template(tokenizer.chat_template)
 
 
-def tensors(model: Any) -> Iterator[tuple[str, Any]]:
-    """Every weight by the name that readers have for it, in float32; Llama's queries and keys in the order of positions."""
-    config, known = model.config, {}
-    for name, weight in model.named_parameters():  # a tied matrix is there once
-        known[label_of(name)] = weight.detach().float()
-    if config.model_type == "llama":
-        for label in known:
-            heads = {"attn_q": config.num_attention_heads, "attn_k": config.num_key_value_heads}.get(label.split(".")[-2])
-            if heads:
-                known[label] = interleaved(known[label], heads)
-        if factors := _factors(model):
-            known["rope_freqs.weight"] = factors[0]
-    for label, weight in known.items():
-        yield label, weight.contiguous().numpy()
+def arranged(label: str, weight: Any, config: Any) -> Any:
+    """A weight as readers have it: Llama's queries and keys in the order of positions, all others as they are."""
+    heads = {"attn_q": config.num_attention_heads, "attn_k": config.num_key_value_heads}.get(label.split(".")[-2])
+    return interleaved(weight, heads) if heads and config.model_type == "llama" else weight
 
 
 def label_of(name: str) -> str:
@@ -235,6 +242,6 @@ def _factors(model: Any) -> list[Any]:
     config = model.config
     if config.rope_parameters.get("rope_type", "default") == "default":
         return []
-    used = model.model.rotary_emb.inv_freq.float()
+    used = type(model.model.rotary_emb)(config).inv_freq.float()  # not the model's: those were cast with it
     steps = torch.arange(0, 2 * len(used), 2, dtype=torch.float32) / (2 * len(used))
     return [config.rope_parameters["rope_theta"] ** -steps / used]

@@ -59,11 +59,17 @@ def check_loaded(name: str, info: Mapping[str, Any]) -> None:
 
 def check_finite(name: str, model: Any) -> None:
     """Refuse weights with a NaN or an infinite number in them: what such a model says is noise. Those on "meta" pass."""
+    for key, weight in model.named_parameters():
+        if weight.is_floating_point() and not weight.is_meta:
+            check_weight(name, key, weight)
+
+
+def check_weight(name: str, key: str, weight: Any) -> None:
+    """The same of one weight."""
     import torch
 
-    for key, weight in model.named_parameters():
-        if weight.is_floating_point() and not weight.is_meta and not torch.isfinite(weight).all():
-            raise WorkbenchError(f"the weights of '{name}' are damaged: '{key}' is not finite; train or download it again")
+    if not torch.isfinite(weight).all():
+        raise WorkbenchError(f"the weights of '{name}' are damaged: '{key}' is not finite; train or download it again")
 
 
 def check_prompts(name: str, tokenizer: Any) -> None:
@@ -88,6 +94,15 @@ def with_adapter(model: Any, adapter: Path) -> Any:
     """`model` with a LoRA adapter merged into it: one matrix product instead of three for every layer of every token.
 
     Raises:
+        WorkbenchError: as `over` does.
+    """
+    return over(model, adapter).merge_and_unload()
+
+
+def over(model: Any, adapter: Path) -> Any:
+    """`model` with a LoRA adapter over it, as peft has it; one on "meta" takes the adapter's names and shapes alone.
+
+    Raises:
         WorkbenchError: the adapter's weights are not, all of them, those of its adapter_config.json on this model.
     """
     from peft import PeftModel
@@ -98,7 +113,7 @@ def with_adapter(model: Any, adapter: Path) -> Any:
         adapted = PeftModel.from_pretrained(model, str(adapter))
         result = adapted.load_adapter(str(adapter), adapter_name="default")  # once more, since the first does not tell
     _refuse_keys(str(adapter), result.missing_keys, result.unexpected_keys)
-    return adapted.merge_and_unload()
+    return adapted
 
 
 def verify(folder: Path) -> None:

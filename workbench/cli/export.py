@@ -10,7 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from workbench.cli.frame import Json, app, complain, exit_code, show, stdout_kept_clean
-from workbench.export import Dtype, export_merged
+from workbench.export import export_merged
+from workbench.merge import Dtype
 from workbench.to_gguf import export_gguf
 from workbench.types import WorkbenchError
 

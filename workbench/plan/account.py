@@ -55,8 +55,11 @@ class Machine:
     def state(self, one: Learning) -> dict[str, int]:
         """What a training has in memory all the time."""
         count, how = self.trained(one), self.precision(one.how)
+        beside = self.beside(self.held if one.graded else 0, one.lora_r)
+        if one.four_bits:
+            beside["weights"] = memory.four_bits(self.shape)
         items = {"adapter": memory.adapter(count, how), "gradients": 4 * count, "optimizer": memory.ADAM * count}
-        return {**self.beside(self.held if one.graded else 0, one.lora_r), **items}
+        return {**beside, **items}
 
     def learning(self, one: Learning) -> dict[str, int]:
         rows, how = one.micro * one.sides, self.precision(one.how)

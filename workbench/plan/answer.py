@@ -53,6 +53,10 @@ def plan(
     shape = shape_of(name)
     check_parts(used)
     learnt = learnings(used, prompt, shape.positions)
+    if gpu == CPU and (packed := [one.part for one in learnt if one.four_bits]):
+        raise WorkbenchError(
+            f"{method}.{packed[0]}.load_in_4bit is true, which needs a GPU: name one with --gpu, or leave it false"
+        )
     rank = None if any(one.graded for one in learnt) else max((one.lora_r for one in learnt), default=0)
     machine = Machine(shape, gpu == CPU, chosen.held(config), shape_of(judge) if judge else None, rank)
     sampled = samplings(used, shape, prompt, scale.longest)

@@ -31,6 +31,18 @@ AMP = Precision("bfloat16 under autocast", 2, 2, copy=2)  # TRL's trainers on a 
 BF16 = Precision("bfloat16, the adapter in float32", 2, 4)  # our own loops on a GPU: PPO and reward models
 
 
+def four_bits(shape: Shape) -> int:
+    """Bytes of the weights with the layers' matrices in 4 bits (NF4) and all others in 16, by arithmetic alone.
+
+    A block of 64 has a constant of 8 bits, and 256 of these one of 32. The widest matrix is there in 16 bits besides: each is
+    unpacked where it is used.
+    """
+    packed = shape.layers * shape.linear
+    blocks = -(-packed // 64)
+    widest = shape.hidden * max(shape.inner, shape.queries)
+    return -(-packed // 2) + blocks + 4 * -(-blocks // 256) + 2 * (shape.parameters - packed) + 2 * widest
+
+
 def kept(shape: Shape, how: Precision, rank: int, length: int) -> int:
     """Bytes that one layer keeps of one token, in a row of `length`, for the backward pass.
 

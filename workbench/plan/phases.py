@@ -38,6 +38,7 @@ class Learning:
         forward: passes without gradients beside each one with them.
         rows: rows that a step learns from, each `epochs` times.
         again: whether a layer's activations are computed a second time (gradient checkpointing), not kept.
+        four_bits: whether the base's matrices are held in 4 bits.
     """
 
     part: str
@@ -56,6 +57,7 @@ class Learning:
     sides: int = 1
     critic: bool = False
     again: bool = False
+    four_bits: bool = False
 
     @property
     def graded(self) -> bool:
@@ -117,12 +119,14 @@ def _learning(path: str, part: Any, prompt: int, positions: int) -> Learning | N
         return Learning(
             path, "GRPO", AMP, part.lora_r, micro, generated, prompt + part.max_new_tokens, part.max_new_tokens, TRL_COPIES,
             responses, part.steps, part.iterations, int(bool(part.beta)) + int(apart), again=part.gradient_checkpointing,
+            four_bits=part.load_in_4bit,
         )  # fmt: skip
     if isinstance(part, PPO):
         responses, update, micro = ppo.sizes(part)
         return Learning(
             path, "PPO", BF16, part.lora_r, micro, update, prompt + part.max_new_tokens, part.max_new_tokens, CRITIC_COPIES,
             responses, part.steps, part.epochs, forward=2, critic=True, again=part.gradient_checkpointing,
+            four_bits=part.load_in_4bit,
         )  # fmt: skip
     if isinstance(part, SFT | DPO | RewardModel):
         length, pairs, scores = min(part.max_length, positions), isinstance(part, DPO), isinstance(part, RewardModel)
@@ -130,6 +134,7 @@ def _learning(path: str, part: Any, prompt: int, positions: int) -> Learning | N
             path, type(part).__name__, BF16 if scores else AMP, part.lora_r, part.micro_batch or part.batch, part.batch, length,
             0 if scores else length, TRL_COPIES, part.batch, part.steps, forward=int(pairs), sides=1 + pairs, critic=scores,
             again=part.gradient_checkpointing,
+            four_bits=part.load_in_4bit,
         )  # fmt: skip
     return None
 

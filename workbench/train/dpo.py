@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from workbench.config import setting
+from workbench.train.four_bits import FOUR_BITS
 from workbench.train.journal import finite
 from workbench.train.models import AGAIN, Trainee
 from workbench.train.offline import Laid, check_offline, fit, on_rows
@@ -33,6 +34,7 @@ class DPO:
     batch: int = setting(32, "pairs a step")
     micro_batch: int | None = setting(None, "pairs per backward pass; none: the whole batch at once")
     gradient_checkpointing: bool = setting(True, AGAIN)
+    load_in_4bit: bool = setting(False, FOUR_BITS)
     beta: float = setting(0.1, "β: how much a log-ratio to the reference counts; of IPO its τ")
     loss_type: Literal["sigmoid", "ipo"] = setting("sigmoid", "sigmoid: DPO's own; ipo: (Δ of the means by token − 1/2β)²")
     learning_rate: float = setting(3e-6, "of AdamW")

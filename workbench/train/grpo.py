@@ -19,6 +19,7 @@ from workbench.config import check_numbers, check_values, setting
 from workbench.runs.checkpoints import rewind
 from workbench.runs.rollouts import check_rollouts
 from workbench.train import colocate
+from workbench.train.four_bits import FOUR_BITS
 from workbench.train.grpo_trainer import trainer_class
 from workbench.train.models import AGAIN, Trainee, load_trainee, save_policy
 from workbench.train.record import Record
@@ -66,6 +67,7 @@ class GRPO:
     lora_alpha: int = setting(32, "the adapter's scale, as a multiple of 1 / rank")
     micro_batch: int | None = setting(None, "responses per backward pass; none: all that were sampled at once")
     gradient_checkpointing: bool = setting(True, AGAIN)
+    load_in_4bit: bool = setting(False, FOUR_BITS)
     generation_batch: int | None = setting(None, "responses sampled at once; none: the whole step at once")
     vllm: Literal["none", "colocate"] = setting(
         "none", "what samples: none: the trained model itself; colocate: vLLM beside it, in one process and on one GPU"
@@ -191,7 +193,7 @@ def train_grpo(
     longest = 4096 if config.max_new_tokens <= 2048 else 2 * config.max_new_tokens
     trainee = load_trainee(
         policy, lora_r=config.lora_r, lora_alpha=config.lora_alpha, seed=seed, max_length=longest,
-        gradient_checkpointing=config.gradient_checkpointing, unsloth=unsloth,
+        gradient_checkpointing=config.gradient_checkpointing, load_in_4bit=config.load_in_4bit, unsloth=unsloth,
     )  # fmt: skip
     with colocate.beside(config), Record(
         out, method, grade, steps=config.steps, done=done, max_failed=config.max_failed,

@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from workbench.disk import cache_folder
-from workbench.policy import check_policy_name, load_checkpoint
+from workbench.merge import find, opened
+from workbench.policy import adapter_base, check_policy_name, load_checkpoint
 from workbench.runs.checkpoints import mark_complete
 from workbench.train import unsloth_on_cpu
+from workbench.train.four_bits import check_machine, quantisation
 from workbench.types import WorkbenchError
 
 AGAIN = "compute activations again in the backward pass: a fraction of the memory, one pass of the model more"
@@ -24,11 +26,12 @@ LINEAR = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_
 
 @dataclass(frozen=True)
 class Trainee:
-    """A policy with a trainable LoRA adapter. `path` is "unsloth" or "plain"."""
+    """A policy with a trainable LoRA adapter, whose base is in `four_bits` or not. `path` is "unsloth" or "plain"."""
 
     model: Any
     tokenizer: Any
     path: str
+    four_bits: bool = False
 
 
 def import_unsloth_first() -> bool:
@@ -82,6 +85,7 @@ def load_trainee(
     seed: int,
     max_length: int = 4096,
     gradient_checkpointing: bool = False,
+    load_in_4bit: bool = False,
     unsloth: bool | None = None,
 ) -> Trainee:
     """Load `policy` (a folder or hub name) with a fresh LoRA adapter on all linear layers; the base is frozen.
@@ -89,38 +93,44 @@ def load_trainee(
     fp32 on CPU, bf16 on GPU, whatever is on disk. The adapter starts as the identity and depends on `seed` alone.
     `unsloth=None` takes Unsloth where it runs; True insists on it, False leaves it out. `max_length` counts prompt and
     response tokens together; only Unsloth needs it. `gradient_checkpointing` takes hold where the model is in training mode.
+    `load_in_4bit` holds the base as `workbench.train.four_bits` says.
 
     Raises:
-        WorkbenchError: the policy cannot be loaded, or cannot be checkpointed.
+        WorkbenchError: the policy cannot be loaded, or cannot be checkpointed; a base in 4 bits on a machine that has none.
         RuntimeError: Unsloth was insisted on and cannot run.
     """
     import torch
 
+    if load_in_4bit:
+        check_machine()
     usable = unsloth is not False and import_unsloth_first()
     from transformers import set_seed  # after Unsloth, which patches it
 
     if unsloth and not usable:
         raise RuntimeError("Unsloth cannot run here: it needs a CUDA device and `pip install unsloth` before TRL is used")
     if usable and has_gpu():
-        trainee = _load_unsloth(policy, lora_r, lora_alpha, seed, max_length, gradient_checkpointing)
+        trainee = _load_unsloth(policy, lora_r, lora_alpha, seed, max_length, gradient_checkpointing, load_in_4bit)
     else:
         set_seed(seed)
-        trainee = _load_plain(policy, lora_r, lora_alpha, device="cuda" if has_gpu() else "cpu")
+        trainee = _load_plain(policy, lora_r, lora_alpha, device="cuda" if has_gpu() else "cpu", load_in_4bit=load_in_4bit)
         if gradient_checkpointing:
             _checkpoint_layers(trainee.model, policy)
     if usable and not has_gpu():
         trainee = Trainee(unsloth_on_cpu.fitted(trainee.model), trainee.tokenizer, "unsloth")
     where = torch.cuda.get_device_name() if has_gpu() else "CPU"
-    print(f"training with {trainee.path} LoRA r={lora_r} on {where}", file=sys.stderr)
+    print(
+        f"training with {trainee.path} LoRA r={lora_r}{' on a base in 4 bits' if load_in_4bit else ''} on {where}",
+        file=sys.stderr,
+    )
     return trainee
 
 
-def _load_plain(policy: str, lora_r: int, lora_alpha: int, device: str) -> Trainee:
+def _load_plain(policy: str, lora_r: int, lora_alpha: int, device: str, load_in_4bit: bool) -> Trainee:
     from peft import LoraConfig, get_peft_model
 
-    model, tokenizer = load_checkpoint(policy, device=device)
+    model, tokenizer = load_checkpoint(policy, device=device, quantisation=quantisation() if load_in_4bit else None)
     config = LoraConfig(r=lora_r, lora_alpha=lora_alpha, lora_dropout=0.0, target_modules="all-linear", task_type="CAUSAL_LM")
-    return Trainee(get_peft_model(model, config), tokenizer, "plain")
+    return Trainee(get_peft_model(model, config), tokenizer, "plain", load_in_4bit)
 
 
 def _checkpoint_layers(model: Any, policy: str) -> None:
@@ -130,7 +140,7 @@ def _checkpoint_layers(model: Any, policy: str) -> None:
 
 
 def _load_unsloth(
-    policy: str, lora_r: int, lora_alpha: int, seed: int, max_length: int, gradient_checkpointing: bool
+    policy: str, lora_r: int, lora_alpha: int, seed: int, max_length: int, gradient_checkpointing: bool, load_in_4bit: bool
 ) -> Trainee:
     import torch
     from unsloth import FastLanguageModel
@@ -141,7 +151,7 @@ def _load_unsloth(
         policy,
         max_seq_length=positions(policy, max_length),
         dtype=torch.bfloat16,
-        load_in_4bit=False,
+        load_in_4bit=load_in_4bit,
         use_exact_model_name=True,
         trust_remote_code=False,
         use_gradient_checkpointing=again,
@@ -156,7 +166,7 @@ def _load_unsloth(
         random_state=seed,
     )
     tokenizer.padding_side = "left"
-    return Trainee(model, tokenizer, "unsloth")
+    return Trainee(model, tokenizer, "unsloth", load_in_4bit)
 
 
 def positions(policy: str, wanted: int) -> int:
@@ -177,8 +187,16 @@ def save_policy(trainee: Trainee, out: Path, name: str = "policy", more: Callabl
 
 
 def save_merged(trainee: Trainee, out: Path) -> None:
-    """Put the policy with its adapter merged into it, a full checkpoint, into `out/policy`, whole or not at all."""
-    _save(trainee.model.merge_and_unload(), trainee.tokenizer, out)
+    """Put the policy with its adapter merged into it, a full checkpoint, into `out/policy`, whole or not at all.
+
+    A base in 4 bits is not what the next stage starts from: the adapter goes into the base as it is stored.
+    """
+    if not trainee.four_bits:
+        return _save(trainee.model.merge_and_unload(), trainee.tokenizer, out)
+    with tempfile.TemporaryDirectory(dir=out, prefix=".adapter.") as folder:
+        save_policy(trainee, Path(folder))
+        place = find(folder, adapter_base(Path(folder) / "policy"))
+        _save(opened(place, "bfloat16"), trainee.tokenizer, out)  # what a GPU computes in
 
 
 def _save(

@@ -105,7 +105,7 @@ def fit(
         raise WorkbenchError("SFT and DPO train in one process: leave out the launcher")
     trainee = load_trainee(
         policy, lora_r=config.lora_r, lora_alpha=config.lora_alpha, seed=seed, max_length=config.max_length,
-        gradient_checkpointing=config.gradient_checkpointing, unsloth=False,
+        gradient_checkpointing=config.gradient_checkpointing, load_in_4bit=config.load_in_4bit, unsloth=False,
     )  # fmt: skip
     every = encode(trainee.tokenizer)
     used = [every[number] for number in within(rows, list(map(length, every)), config.max_length)]

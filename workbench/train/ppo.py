@@ -21,6 +21,7 @@ from workbench.runs.checkpoints import rewind
 from workbench.runs.rollouts import check_rollouts
 from workbench.train.actor import Actor, State
 from workbench.train.credit import as_tensor, kl_of, less, masked, masked_mean, noted, ratio_of, token_advantages, whitened
+from workbench.train.four_bits import FOUR_BITS
 from workbench.train.models import AGAIN, load_trainee, save_policy
 from workbench.train.record import Record
 from workbench.train.sampling import rollouts
@@ -47,6 +48,7 @@ class PPO:
     minibatch: int | None = setting(None, "responses of an update; none, or more than a step has: the whole step at once")
     micro_batch: int | None = setting(8, "responses per backward pass; none, or more than an update has: the whole update")
     gradient_checkpointing: bool = setting(True, AGAIN)
+    load_in_4bit: bool = setting(False, FOUR_BITS)
     clip: float = setting(0.2, "ε: how far the ratio of a token's probabilities may go from 1")
     value_clip: float = setting(0.2, "how far a value may go from what it was when the response was sampled")
     gamma: float = setting(1.0, "γ: discount of later rewards")
@@ -124,7 +126,7 @@ def train_ppo(
     checkpoint, done = rewind(out, sizes(config)[0])
     trainee = load_trainee(
         policy, lora_r=config.lora_r, lora_alpha=config.lora_alpha, seed=seed,
-        gradient_checkpointing=config.gradient_checkpointing, unsloth=False,
+        gradient_checkpointing=config.gradient_checkpointing, load_in_4bit=config.load_in_4bit, unsloth=False,
     )  # fmt: skip
     state = State(Actor(trainee), config, seed)
     if checkpoint:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from workbench.config import setting
 from workbench.runs.checkpoints import rewind
 from workbench.train.actor import Actor, State
+from workbench.train.four_bits import FOUR_BITS
 from workbench.train.journal import Journal, finite
 from workbench.train.models import AGAIN, load_trainee
 from workbench.train.offline import check_offline, steps_of
@@ -43,6 +44,7 @@ class RewardModel:
     batch: int = setting(32, "responses a step")
     micro_batch: int | None = setting(None, "responses per backward pass; none: the whole batch at once")
     gradient_checkpointing: bool = setting(True, AGAIN)
+    load_in_4bit: bool = setting(False, FOUR_BITS)
     learning_rate: float = setting(1e-4, "of AdamW, for the adapter")
     critic_learning_rate: float = setting(1e-3, "of AdamW, for the head")
     warmup: float = setting(0.03, "share of the steps in which the learning rates rise")
@@ -86,7 +88,7 @@ def train_reward_model(config: RewardModel, rows: Sequence[Judged], policy: str,
     check_rows(config, rows)
     trainee = load_trainee(
         policy, lora_r=config.lora_r, lora_alpha=config.lora_alpha, seed=seed,
-        gradient_checkpointing=config.gradient_checkpointing, unsloth=False,
+        gradient_checkpointing=config.gradient_checkpointing, load_in_4bit=config.load_in_4bit, unsloth=False,
     )  # fmt: skip
     scorer = Scorer(actor := Actor(trainee), config.level)
     every = [scorer.read(row) for row in rows]

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.config import setting
+from workbench.train.four_bits import FOUR_BITS
 from workbench.train.journal import finite
 from workbench.train.models import AGAIN, Trainee
 from workbench.train.offline import Laid, check_offline, fit, on_rows
@@ -34,6 +35,7 @@ class SFT:
     batch: int = setting(16, "rows a step")
     micro_batch: int | None = setting(None, "rows per backward pass; none: the whole batch at once")
     gradient_checkpointing: bool = setting(True, AGAIN)
+    load_in_4bit: bool = setting(False, FOUR_BITS)
     learning_rate: float = setting(5e-6, "of AdamW")
     schedule: Literal["constant", "linear", "cosine"] = setting("cosine", "how the learning rate goes on after the warm-up")
     warmup: float = setting(0.03, "share of the steps in which the learning rate rises")

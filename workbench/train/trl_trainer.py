@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from workbench.train.four_bits import keep_exact
 from workbench.train.journal import Journal
 from workbench.types import WorkbenchError
 
@@ -73,7 +74,7 @@ def check_kept(trainer: Any, asked: Mapping[str, Any]) -> None:
 
 
 def ready(trainer: Any) -> Any:
-    """The trainer without what would print every log to stdout, and with the adapter switched off as its reference.
+    """The trainer without what would print every log to stdout, with an adapter in float32, switched off as its reference.
 
     For a reference TRL copies a ready-made adapter. Ours starts as the identity, so switching it off gives the same without a
     second adapter, which a checkpoint would not bring back exactly.
@@ -83,6 +84,7 @@ def ready(trainer: Any) -> Any:
     trainer.remove_callback(PrinterCallback)
     if "ref" in getattr(trainer.model, "peft_config", {}):
         trainer.model.delete_adapter("ref")
+    keep_exact(trainer.model)
     return trainer
 
 

@@ -1,0 +1,81 @@
+"""A base in 4 bits, really loaded, on a CPU: what it takes, that an adapter on it learns, and what that is merged into.
+
+On a GPU the kernels are others: there it was never run.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tests.helpers.grpo_run as run
+from tests.engines.environment import needs
+from tests.helpers.memory_run import WORDS, make_model
+from tests.test_grpo import SMALL
+
+pytestmark = needs("bitsandbytes")
+SIZES = {
+    "hidden_size": 256,
+    "intermediate_size": 512,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+}
+
+
+@pytest.fixture(scope="module")
+def policy(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return make_model(tmp_path_factory.mktemp("policy"), "llama", SIZES)
+
+
+def test_matrices_take_what_the_plan_counts_and_nothing_else_is_rounded(policy: str) -> None:
+    """A constant of 8 bits for 64 weights, one of 32 for 256 of those."""
+    import bitsandbytes
+    import torch
+
+    from workbench.plan.memory import four_bits
+    from workbench.plan.shapes import shape_of
+    from workbench.policy import load_checkpoint
+    from workbench.train.four_bits import quantisation
+
+    model, _ = load_checkpoint(policy, device="cpu", quantisation=quantisation())
+    exact, _ = load_checkpoint(policy, device="cpu")
+    found, others = 0, dict(exact.named_parameters())
+    for name, module in model.named_modules():
+        if isinstance(module, bitsandbytes.nn.Linear4bit):
+            state, was = module.weight.quant_state, others.pop(f"{name}.weight").detach()
+            found += module.weight.nbytes + state.absmax.nbytes + state.state2.absmax.nbytes
+            now = bitsandbytes.functional.dequantize_4bit(module.weight, state).float()
+            assert 0 < (now - was).abs().mean() < 0.12 * was.abs().mean(), name
+    shape = shape_of(policy)
+    assert shape.vocabulary == len({*WORDS}) + 5 + 256
+    assert found == four_bits(shape) - 2 * (shape.parameters - shape.layers * shape.linear) - 2 * 256 * 512
+    kept = dict(model.named_parameters())
+    assert others and all(torch.equal(kept[name], weight) for name, weight in others.items())
+
+
+def test_an_adapter_on_it_learns_in_float32_and_is_merged_into_the_base_as_it_is_stored(policy: str, tmp_path: Path) -> None:
+    import torch
+    from peft import PeftModel
+    from safetensors.torch import load_file
+
+    from workbench.policy import load_checkpoint
+    from workbench.train.grpo import make_adapter, make_trainer
+    from workbench.train.models import _load_plain, save_merged, save_policy
+    from workbench.train.record import Record
+
+    trainee = _load_plain(policy, 4, 8, "cpu", load_in_4bit=True)
+    with Record(tmp_path, "m", run.grade, steps=SMALL.steps, done=0, max_failed=0.9) as record:
+        adapter = make_adapter(SMALL, record, run.QUESTIONS, trainee)
+        make_trainer(SMALL, trainee, adapter, tmp_path, seed=1).train()
+    save_policy(trainee, tmp_path / "run")
+    learnt: dict[str, Any] = load_file(tmp_path / "run" / "policy" / "adapter_model.safetensors")
+    assert {weight.dtype for weight in learnt.values()} == {torch.float32}
+    assert any(weight.abs().max() > 0 for name, weight in learnt.items() if "lora_B" in name)
+    save_merged(trainee, tmp_path / "cold")
+    found = load_checkpoint(str(tmp_path / "cold" / "policy"), device="cpu")[0].state_dict()
+    whole = PeftModel.from_pretrained(load_checkpoint(policy, device="cpu")[0], str(tmp_path / "run" / "policy"))
+    wanted = whole.merge_and_unload().to(torch.bfloat16).state_dict()
+    assert all(found[name].equal(weight.float()) for name, weight in wanted.items())
