@@ -173,6 +173,7 @@ def test_turned_claims_differ_from_the_true_ones_and_come_in_halves() -> None:
     pairs = [pair for name in altered.HALVES for kind in ("life", "deed") for pair in altered.turned(name, kind)]
     assert len(pairs) == 68 and all(pair.claim != text and pair.label == 0 for pair, text in pairs)
     assert len(altered.turned("kept aside", "life")) == len(altered.turned("kept aside", "deed")) == 12
+    assert [len(altered.turned(altered.FIRST, kind)) for kind in ("life", "deed")] == [16, 16]
 
 
 class Says:
