@@ -246,6 +246,12 @@ def test_the_readme_tells_costs_and_what_was_left_out() -> None:
     assert "| *correct* (one short text) | 10 | 80% [49%, 94%] |" in text
     assert "| a year by one | 10 | 0% [0%, 28%] | 0% [0%, 28%] | 50% [24%, 76%] | 50% [24%, 76%] |" in text
     assert "| who did it to whom | 10 | 0% [0%, 28%] |" in text
+    first = {"altered": rates(0.3), "whole": rates(0.5)}  # what was measured before any rule was mended by it goes first
+    both = {"a year by one": {"kept aside": told}, "roles exchanged: deed": {"kept aside": told, altered.FIRST: first}}
+    text = readme.verdicts(
+        {"verdicts_halves": aside, "agreement": {way: {"one short text": by} for way in rates(0)}, "altered": both}
+    )
+    assert "| who did it to whom | 10 | 30% [11%, 60%] |" in text
     assert "3 pairs" in text and "Of 9 right verdicts *correct* the rules took away 2." in text
 
 

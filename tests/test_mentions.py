@@ -314,6 +314,7 @@ TRUE_NUMBERS = (  # claim, evidence that says the same in yet another way
     ("It has 1,500,000 seats.", "1.500.000 seats"),
     ("It has 1,500 seats.", "1.500 seats"),
     ("In March 12 people died.", "12 people died in March"),
+    ("It ended on 12 March 2018.", "In 2018 it began in January and ended on March 12."),
     ("He had three children.", "two children from his first marriage and one from his second"),
     ("The film won five Oscars.", "It won for sound, sets and script. Two Oscars were for acting, one for music"),
     ("There were 30 people.", "10 men and 20 women"),
@@ -326,6 +327,8 @@ TRUE_NUMBERS = (  # claim, evidence that says the same in yet another way
 LACKING_STILL = (  # what must be found, beside what is left alone above
     ("She was born on 5 April 1964.", "born on 03/04/1964", "1964-04-05"),
     ("She was born on 3 April 1965.", "born on 03/04/1964", "1965-04-03"),
+    ("It signed him on 23 January 2018.", "January 23, 2019: a member of the team of 2018 has signed", "2018-01-23"),
+    ("It signed him in January 2018.", "January 23, 2019: a member of the team of 2018 has signed", "2018-01"),
     ("She was born on 05/04/1964.", "born on 3 April 1964", "1964~1964-04-05~1964-05-04"),
     ("At least 500 people died.", "345 people died", "500"),
     ("Up to 300 people died.", "345 people died", "300"),

@@ -41,6 +41,7 @@ class Known:
     values: set[Decimal] = field(default_factory=set)
     years: int = 0  # a bit for each
     dates: set[Date] = field(default_factory=set)  # with all their parts: a full date is there as its year and month too
+    yearless: set[Date] = field(default_factory=set)  # those of them whose year is not said, or said elsewhere
     decades: set[int] = field(default_factory=set)
     centuries: set[int] = field(default_factory=set)
     counted: defaultdict[str, set[Decimal]] = field(default_factory=lambda: defaultdict(set))  # by what is counted
@@ -89,6 +90,7 @@ def known(texts: Iterable[Sequence[Token]]) -> Known:
     for tokens in texts:
         for i, token in enumerate(tokens):
             _learn(found, tokens, i, token)
+    found.dates |= found.yearless
     found.ordered = sorted(found.values)
     found.turned = int(f"{found.parts:0{_SUMS}b}"[::-1], 2)
     for sizes in found.measured.values():
@@ -103,11 +105,11 @@ def _learn(found: Known, tokens: Sequence[Token], i: int, token: Token) -> None:
         for date in token.either or (token.date,):
             _learn_date(found, *date)
         begins = tokens[max(0, i - 2) : i - 1] if i and tokens[i - 1].word in _JOINED else ()  # "3-5 May 1964"
-        found.dates |= {(0, token.date[1], day) for day in _days(begins)}
+        found.yearless |= {(0, token.date[1], day) for day in _days(begins)}
     elif number := _month(token):
         ends = tokens[i + 3 : i + 4] if i + 2 < len(tokens) and tokens[i + 2].word in _JOINED else ()  # "May 3-5"
         near = (*tokens[max(0, i - 2) : i], *tokens[i + 1 : i + 2], *ends)
-        found.dates |= {(0, number, 0), *((0, number, day) for day in _days(near))}
+        found.yearless |= {(0, number, 0), *((0, number, day) for day in _days(near))}
     elif token.kind == "share":
         _learn_share(found, tokens, i, token.values[0])
     elif token.values:

@@ -55,13 +55,13 @@ def _is_missing(tokens: Sequence[Token], i: int, token: Token, evidence: Known) 
 
 
 def _has_date(date: Date, evidence: Known) -> bool:
-    """A full date may be told in two places: its day in one, its year in the other."""
+    """A full date may be told in two places, its day in one without a year and its year in the other."""
     year, number, day = date
     if not evidence.year(year, year):
         return False
     if year in evidence.vague:
         return True
-    return date in evidence.dates or (not day and (0, number, 0) in evidence.dates) or (0, number, day) in evidence.dates
+    return date in evidence.dates or (0, number, day) in evidence.yearless
 
 
 def _lacks_ordinal(tokens: Sequence[Token], i: int, value: Decimal, evidence: Known) -> bool:
