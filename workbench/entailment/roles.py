@@ -64,6 +64,8 @@ _CREDITS = frozenset(
     "discoverers composer director killer killers".split()
 )
 _WRITTEN = frozenset("script screenplay music lyrics libretto text words story photography translation cover".split())
+_LIGHT = frozenset("was were is are be been being had has have itself himself herself first also later".split())
+_RELATIVE = frozenset(", ( which who that".split())
 _SUBJECTS = frozenset("it he she they".split())
 
 
@@ -239,17 +241,12 @@ def _antecedent(before: Sequence[Token]) -> Sequence[Token]:
     end = len(before)
     while end and (before[end - 1].word in _LIGHT or before[end - 1].word in _RELATIVE):
         end -= 1
-    if end == len(before) or before[end : end + 1][0].word not in _OPENS:
+    if end == len(before) or before[end].word not in _RELATIVE:
         return ()
     start = end
     while start and before[start - 1].name:
         start -= 1
     return before[start:end]
-
-
-_LIGHT = frozenset("was were is are be been being had has have itself himself herself first also later".split())
-_RELATIVE = frozenset(", ( which who that".split())
-_OPENS = frozenset(", ( which who that".split())
 
 
 def _next_agent(after: Sequence[Token]) -> int:
