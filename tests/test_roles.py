@@ -7,6 +7,12 @@ import pytest
 from workbench.entailment.mentions import Mentioned, objections
 
 TURNED_DATES = (  # evidence, what it says, the same with a date of the other event
+    ("Ivo Lang. Born: 1871, Pula. Died: 1939, Graz.", "Ivo Lang died in 1939.", "Ivo Lang died in 1871."),
+    (
+        "Ivo Lang died on Tuesday, 4 May 1939. He was born on 3 June 1871.",
+        "Ivo Lang was born on 3 June 1871.",
+        "Ivo Lang was born on 4 May 1939.",
+    ),
     (
         "The Meridian Club opened its doors in 1899. Debts forced it to close in 1926.",
         "The Meridian Club closed in 1926.",
@@ -115,6 +121,18 @@ TURNED_DATES = (  # evidence, what it says, the same with a date of the other ev
     ),
 )
 TURNED_DEEDS = (  # evidence, what it says, the same with names exchanged
+    (
+        "Nella Orr was killed in Turin near the Po by Count Vasto.",
+        "Count Vasto killed Nella Orr.",
+        "Nella Orr killed Count Vasto.",
+    ),
+    (
+        "Tarn Air, home of the Otters, has been acquired by Zeta Rail.",
+        "Zeta Rail acquired Tarn Air.",
+        "Tarn Air acquired Zeta Rail.",
+    ),
+    ("Tarn Air, home of Ulla Berg, was founded by Ivo Lang.", "Ivo Lang founded Tarn Air.", "Ulla Berg founded Tarn Air."),
+    ("Directed by Ivo Lang and starring Ulla Berg, Dusk won.", "Ivo Lang directed Dusk.", "Ulla Berg directed Dusk."),
     (
         "The Salt Road was written by Ines Karr and translated by Paul Dietz.",
         "Ines Karr wrote The Salt Road.",
@@ -238,6 +256,11 @@ TRUE_DATES = (  # claim, evidence that speaks of opposite events as well
     ("The album was recorded in 1973.", "Recorded from 1971 to 1973, the album was released in 1974."),
 )
 TRUE_DEEDS = (  # claim, evidence that names others beside
+    ("Brown defeated Nixon.", "Nixon was defeated in California by Brown."),
+    ("Nixon defeated Brown.", "Nixon, who had been defeated in California by Brown, defeated Brown later."),
+    ("Ulla Berg founded Tarn Air.", "Tarn Air, the airline of Ulla Berg, its founder, was founded by Ivo Lang and her."),
+    ("Ulla Berg directed Dusk.", "Directed by Ivo Lang and Ulla Berg and starring Jo Marsh, Dusk won."),
+    ("Jo Marsh played in Dusk.", "Directed by Ivo Lang and starring Jo Marsh, Dusk won."),
     ("Rain was written by Ann Lee and Tom Hay.", "Rain was written by Ann Lee, together with Tom Hay."),
     ("Tom Hay wrote Rain.", "Rain was written by Ann Lee with Tom Hay."),
     ("Tom Hay wrote Rain.", "Rain was written by Ann Lee and by Tom Hay."),

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
 
+from workbench.entailment.names import DAYS
 from workbench.entailment.reading import DENIALS, SHORTENED, Token
 
 _EVENTS = """
@@ -221,10 +222,18 @@ def part_begins(sentence: Sequence[Token]) -> list[int]:
     begin, found, goes_on = 0, [], False
     for i, token in enumerate(sentence):
         goes_on = goes_on or token.word in DENIALS or token.word in OFFICE
-        if token.word in PARTS and not (goes_on and token.word in _UNTIL and any(map(_is_date, sentence[i + 1 : i + 4]))):
+        reach = 4 if token.word in _UNTIL else 2
+        dated = token.word in PARTS and any(map(_is_date, sentence[i + 1 : i + reach]))
+        joined = (goes_on and token.word in _UNTIL) or (token.word in ",:" and i > 0 and _is_before_date(sentence, i - 1))
+        if token.word in PARTS and not (dated and joined):
             begin, goes_on = i, False
         found.append(begin)
     return found
+
+
+def _is_before_date(sentence: Sequence[Token], i: int) -> bool:
+    """Whether a comma or colon behind the word parts nothing, if a date follows: "on Tuesday, 4 May 1939", "Born: 1871"."""
+    return sentence[i].word in DAYS or (sentence[i].word in EVENTS and sentence[i + 1].word == ":")
 
 
 def _is_fronted(sentence: Sequence[Token], begin: int) -> bool:

@@ -174,6 +174,7 @@ def _of(word: str, before: Sequence[Token], after: Sequence[Token]) -> Iterator[
 
 def _done(name: str, before: Sequence[Token], after: Sequence[Token]) -> Iterator[Deed]:
     by = _behind("by", after)
+    by = _behind_place(after) if by is None and _is_passive(before) else by
     if (name == "succeed" and after[:1] and after[0].word == "in") or (by is None and _is_passive(before)):
         return
     if name in ("defeat", "acquire") and before and before[-1].word in _ARTICLES:  # a noun: "the defeat"
@@ -193,6 +194,14 @@ def _behind(word: str, after: Sequence[Token], reach: int = 6) -> int | None:
     return place
 
 
+def _behind_place(after: Sequence[Token]) -> int | None:
+    """The same behind a place: "killed in a barn near Duval by NAME"."""
+    place = next((n + 1 for n, token in enumerate(after[:12]) if token.word == "by"), None)
+    if place is None or after[0].word not in ("in", "at", "near") or not _names(after[place : place + 5]):
+        return None
+    return None if any(token.word in PARTS for token in after[:place]) else place
+
+
 def deed_of(word: str, after: str = "") -> str:
     """The name of what a verb says is done, or nothing."""
     if after == "over" and word in ("took", "taken", "takes"):
@@ -208,13 +217,13 @@ def _is_passive(before: Sequence[Token]) -> bool:
 
 def _deed(name: str, before: Sequence[Token], after: Sequence[Token], passive: bool = False) -> Deed:
     begin = next((n for n in range(len(before), 0, -1) if before[n - 1].word in PARTS), 0)
-    subject = before[begin:] if _names(before[begin:]) else _antecedent(before)
-    after = after[: _next_agent(after)] if passive else after
+    subject = before[begin:] if _names(before[begin:]) else _leading(before, begin) or _antecedent(before)
+    every, after = after, after[: _next_agent(after)] if passive else after
     listed = _listed(after[: _fronted_end(after)] if passive and not before else after)
     near, wide = (_names(subject), _names(listed)), (_names(before), _names(after))
-    if passive and not near[0] and all(token.word in _LIGHT for token in before[begin:]):  # "Directed by NAME, NAME …"
-        near = (_names(after[len(listed) :]), near[1])
-    made = _is_whole(after, len(listed)) and (_has_agents(before, begin) if not passive else _has_object(before[begin:]))
+    if passive and not before:  # "Directed by NAME, NAME …"
+        near = (_names(every[len(listed) :]), near[1])
+    made = _is_whole(every, len(listed)) and (_has_agents(before, begin) if not passive else _has_object(before[begin:]))
     made = made and (passive or _begins_named(after))
     return Deed(name, *near[::-1], wide[::-1], made) if passive else Deed(name, *near, wide, made)
 
@@ -249,6 +258,14 @@ def _antecedent(before: Sequence[Token]) -> Sequence[Token]:
     return before[start:end]
 
 
+def _leading(before: Sequence[Token], begin: int) -> Sequence[Token]:
+    """The name that begins "NAME, home of the singer NAME, was founded by …"."""
+    start = 1 if before[:1] and before[0].word in _ARTICLES else 0
+    bare = 0 < begin < len(before) and before[begin - 1].word == "," and all(token.word in _LIGHT for token in before[begin:])
+    end = next((n for n in range(start, len(before)) if not before[n].name), len(before))
+    return before[start:end] if bare and end < len(before) and before[end].word == "," and len(before) < REACH else ()
+
+
 def _next_agent(after: Sequence[Token]) -> int:
     """Where another verb's agent begins, behind "written by NAME": "and translated by NAME", "starring NAME"."""
     agents = (
@@ -268,7 +285,7 @@ def _fronted_end(after: Sequence[Token]) -> int:
 def _is_whole(after: Sequence[Token], end: int) -> bool:
     """Whether no more who did it may follow a list of names: "with NAME", "and her brother"."""
     rest = [token.word for token in after[end : end + 2]]
-    more = rest[:1] == ["and"] and not (rest[1:] and (is_past(rest[1]) or rest[1] in _BE or rest[1] in _SUBJECTS))
+    more = rest[:1] == ["and"] and not (rest[1:] and (is_past(rest[1]) or rest[1] in _BE | _SUBJECTS | _ACTS))
     return not more and _WITH.isdisjoint(rest)
 
 
