@@ -15,12 +15,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from benchmarks import findings_tables  # noqa: E402
+from benchmarks import findings_tables, growth, papers  # noqa: E402
 from benchmarks import human_labels as labelled  # noqa: E402
 from benchmarks.human.altered import FIRST_SIGHT, NEW  # noqa: E402
 
 RESULTS = ROOT / "benchmarks" / "results"
-PAGES = (ROOT / "README.md", ROOT / "docs" / "measured.md", ROOT / "docs" / "findings.md")
+PAGES = (ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in ("measured", "findings", "scaling")))
 NOT_RUN = "*Not run yet.*"
 WAYS, BEFORE = ("as it is", "and without a deciding window"), "without rules, all windows pooled"
 RULES, BARE = ("as it is", "without rules"), "without rules"
@@ -154,6 +154,8 @@ TABLES: dict[str, tuple[str, Callable[[dict], str]]] = {  # a part's name: whose
     "klcf_cost": ("klcf_cost", costs),
     "klcf_truth": ("klcf_truth", truth_arms),
     "claims": ("human_labels", claims),
+    "growth": ("growth", growth.table),
+    "papers": ("papers", papers.table),
     "verdicts": ("human_labels", verdicts),
     **{f"{method}_findings": (method, findings) for method in METHODS},
     **{f"{method}_arms": (method, partial(arms, method)) for method in METHODS},
