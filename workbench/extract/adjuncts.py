@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 from workbench.extract import english
 
@@ -63,6 +64,8 @@ def adjuncts(verb: str, rest: str) -> tuple[str, list[str]]:
         if not _begins(verb, rest, words, i, tokens[i].start()):
             continue
         here = tokens[i].start()
+        if words[i] == "under" and cuts:
+            continue  # "against the army under Bo's command"
         if i and words[i] == "for" and cuts:
             cuts.append(here)
             break
@@ -73,12 +76,21 @@ def adjuncts(verb: str, rest: str) -> tuple[str, list[str]]:
             break
     if not cuts:
         return rest, []
+    if _APPENDED.search(rest, 0, cuts[-1]) or any(
+        _CONJUNCT.search(rest, a, b) and not TEMPORAL.match(rest, b) for a, b in pairwise(cuts)
+    ):
+        return rest, []
     pieces = [_ENDING.sub("", rest[a:b].strip(" ,")) for a, b in zip(cuts, [*cuts[1:], len(rest)], strict=True)]
     if any(_ANOTHER.search(piece) for piece in pieces):
         return rest, []
     return rest[: cuts[0]].strip(" ,"), pieces
 
 
+_JOINING = english.PREPOSITIONS | english.DETERMINERS | frozenset("and or but also then later respectively".split())
+_APPENDED = re.compile(rf", (?!(?:{'|'.join(_JOINING)})\b)[a-z]+ ")  # ", up from 4,000 in", ", again starring her in"
+_CONJUNCT = re.compile(  # whose phrase the next may be: "number one in Osk and number two in Vetra"
+    rf" and (?!(?:{'|'.join(english.PREPOSITIONS | english.ADVERBS)})\b)[a-z]"
+)
 _ENDING = re.compile(r",? (?:and|or|but)$")
 _ANOTHER = re.compile(
     r" and an? |, and (?:of|for|as|to|in|at|on|by|with|from) | and (?:his|her|their|its) |\d,? and [A-Z]|\d,? and "

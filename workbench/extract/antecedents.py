@@ -50,6 +50,8 @@ def who(subject: str, previous: str, link: str) -> str:
         found = _phrase(previous)
         if related := _RELATION.search(found):
             found = related[1] if re.fullmatch(NAME, related[1]) else ""
+        if told := re.fullmatch(rf"(?:an?|the) ([^,]+) of ({NAME})", found):
+            found = found if english.AGENTS.search(told[1]) else told[2]  # "the story of Ana, who falls"
         return found if link.startswith(",") or found[:1].isupper() or found.startswith("the ") else ""
     if related := _RELATION.search(text):
         named = re.search(rf"(?:^|named |called ){NAME}(?=,|$)", related[1])
@@ -102,6 +104,8 @@ def _phrase(text: str) -> str:
     if not start or words[start - 1] == "by":  # the maker, or what is made
         return ""
     found = text[tokens[start].start() :].strip(" ,")
+    if re.match(rf"{NAME} (?:in|on|at) [A-Z]", found):
+        return ""  # "starred with Ana Bo in Rain, which"
     plain = _PLAIN.match(found) and len(found.split()) <= _LONGEST and " and " not in english.blank(found)
     return found if plain else ""
 

@@ -118,10 +118,19 @@ _SUBORDINATE = frozenset("when while because that which who where as once after 
 def _is_listed(part: list[str]) -> bool:
     """Whether a word in "-ing" behind `part` goes on with a list of them ("by answering calls, making plans"), or belongs to
     somebody in a clause of the part."""
-    gerund = any(english.past(b) and (a in english.PREPOSITIONS | english.COPULAS or a.startswith(("includ", "involv")))
+    gerund = any(english.past(b) and (a in _OF_GERUNDS or a.startswith(("includ", "involv")) or _describes(a, b))
                  for a, b in pairwise(part))  # fmt: skip
-    clauses = [i for i, word in enumerate(part) if word in _SUBORDINATE]
-    return gerund or any(english.is_verb(part, i) for i in range(clauses[0] + 1, len(part))) if clauses else gerund
+    begun = next((i for i, word in enumerate(part) if i and word in _SUBORDINATE | {"and", "but"}), len(part))
+    return gerund or any(english.is_verb(part, i) for i in range(begun + 1, len(part)))
+
+
+_OF_GERUNDS = english.PREPOSITIONS | english.COPULAS
+
+
+def _describes(noun: str, participle: str) -> bool:
+    """Whether a word in "-ing" says what the noun before it does: "noticed the light falling"."""
+    plain = noun.isalpha() and noun.islower() and noun not in english.ADVERBS | {"and", "or", "but", "not"}
+    return plain and not english.is_verb(["", noun], 1) and participle not in ("using", "being") and not noun.endswith("ly")
 
 
 def _has_object(words: list[str], i: int) -> bool:
@@ -145,7 +154,7 @@ def _conjoined(words: list[str], i: int, at: int, begun: int, kind: str) -> tupl
         first += 1
     length = at + 1 - i
     if kind == "ing" and words[first].islower() and english.past(words[first]):
-        return "ing", length
+        return ("ing", length) if words[i - 2] not in english.PREPOSITIONS else None  # "the joy of splashing and playing"
     before = words[first - 1] if first > at + 1 else ""
     if (
         (english.is_verb(words, first) or _is_present(words, first, begun))
@@ -209,8 +218,8 @@ def _has_subject(words: list[str], start: int) -> bool:
         if words[i] == "," and i + 1 < len(words) and (apposed or words[i + 1][0].isupper()):
             apposed = not apposed
             continue
-        if words[i] in (",", "and"):
-            return False
+        if words[i] in (",", "and") or words[i] in _RELATIVES | {"that"}:
+            return False  # "and the power of ideas that can change the world"
         noun = words[i] in english.NOUNS and first not in english.PRONOUNS  # "and TV shows around the world"
         if (not apposed and english.is_verb(words, i) and not noun) or (
             i == start + 1 and first in english.PRONOUNS
@@ -223,6 +232,8 @@ def _has_lead(words: list[str], start: int) -> str:
     """Whether "during his career, he threw …" ("clause") or "in 1957, was asked …" ("same") begins at `start`."""
     if words[start] not in english.ADJUNCTS | {"when", "while"}:
         return ""
+    if words[start + 1].isdigit() and start + 3 < len(words) and words[start + 2] in english.PRONOUNS:
+        return "clause"  # "and in 1904 he won"
     for i in range(start + 2, min(start + 8, len(words) - 1)):
         if words[i] == ",":
             return "clause" if _has_subject(words, i + 1) else "same" if words[i + 1] in english.VERBS else ""

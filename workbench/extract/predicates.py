@@ -58,8 +58,20 @@ def _other_verb(words: list[str]) -> bool:
     return any(
         word in english.AUXILIARIES
         or (word in english.VERBS and 0 < i < len(words) - 1 and words[i - 1][0].isupper() and _is_noun(words[i + 1]))
+        or (0 < i < len(words) - 1 and words[i - 1] in ("and", "but", ",") and _is_action(words, i))
         for i, word in enumerate(words[:until])
     )
+
+
+def _is_action(words: list[str], i: int) -> bool:
+    """Whether a further predicate begins at `i`: "flows through", "and empties into", "and received royal assent"."""
+    word, after = words[i], words[i + 1]
+    named = after[0].isupper() and words[i - 1] != ","  # "and stars Ana Bo"
+    inflected = re.fullmatch(r"[a-z]{2,}[^s]s", word) and word not in english.DETERMINERS and (after in _BEHIND_VERBS or named)
+    return bool(inflected or (english.is_verb(words, i) and word not in english.NOUNS and after not in (",", "and", "or")))
+
+
+_BEHIND_VERBS = frozenset("into through to from the a an his her its their them him".split())
 
 
 def _is_noun(word: str) -> bool:
@@ -130,7 +142,7 @@ _FIRST_PART = re.compile(r"(?=\s(?:of|in|for|at|with|to|on|by|that|as)\b)")
 
 def _complements(subject: str, copula: str, rest: str) -> Iterator[str]:
     """What somebody is: each item of a list, and what follows it on its own."""
-    if alternatives(rest):
+    if alternatives(rest) or (copula.split()[-1] in ("are", "were") and _are_together(rest)):
         yield f"{subject} {copula} {rest}"
         return
     what, *modifiers = [rest] if _UNIQUE.search(rest) or _BOUND.search(rest) else _MODIFIER.split(rest)
@@ -151,6 +163,17 @@ def _complements(subject: str, copula: str, rest: str) -> Iterator[str]:
     for modifier in modifiers:
         verb = "was" if modifier.startswith("born") else copula.split()[0]
         yield from predicate(subject, f"{verb} {modifier}")
+
+
+def _are_together(rest: str) -> bool:
+    """Whether several are only together what is said: "His parents were Ana and Bo"; "They are painters and poets" is not."""
+    pieces = items(rest)
+    named = re.compile(r"(?:[A-Z\"“]|(?:an?|the|his|her|its|their|[a-z-]+) )")
+    return (
+        len(pieces) > 1
+        and not any(re.search(r"(?:[^s]s|[a-z]+(?:ic|al|ive|ous|ful|ed|able))$", one) for one in pieces)
+        and bool(named.match(pieces[0]) or re.match(r"(?:an?|the|his|her|its|their)\b|[A-Z]", pieces[-1]))
+    )
 
 
 _UNIQUE = re.compile(r"the (?:first|only|last|\w+est|most|best)\b")
