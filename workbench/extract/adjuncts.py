@@ -51,19 +51,22 @@ _AIMS = frozenset("fame prominence power stardom critical commercial number".spl
 _PARTICIPLES = frozenset(
     "set won held made written built sold known called taught given taken led found born sung drawn worn shot run".split()
 )
+_WITH_FOR = re.compile(r"(?:allow|account|provid|stand|stood|call|look|wait|car|pa(?:ys|id)|striv|aim|search|vot)")
 
 
 def adjuncts(verb: str, rest: str) -> tuple[str, list[str]]:
     """The core of a predicate, and the phrases behind it that can follow the verb on their own."""
     tokens = list(english.TOKEN.finditer(english.blank(rest)))
     words = [token[0] for token in tokens]
-    if ":" in words or _DWELLING.fullmatch(verb):
+    if ":" in words or _DWELLING.fullmatch(verb) or (words[:1] == ["for"] and _WITH_FOR.match(verb)):
         return rest, []
     cuts: list[int] = []
     for i in range(_stop(words)):
         if not _begins(verb, rest, words, i, tokens[i].start()):
             continue
         here = tokens[i].start()
+        if words[i] == "with" and i and words[i - 1] == ",":
+            break  # "the flag, with 15 stars"
         if words[i] == "under" and cuts:
             continue  # "against the army under Bo's command"
         if i and words[i] == "for" and cuts:

@@ -35,7 +35,7 @@ _OF_EVENTS = frozenset(  # ", which led to": all that was said may be what did s
 )
 
 
-def who(subject: str, previous: str, link: str) -> str:
+def who(subject: str, previous: str, link: str, verb: str) -> str:
     """Who a "who" is: what the sentence is about if it says what that is, unless somebody else was named last."""
     text = _without_dates(previous)
     if _ANYBODY.search(text) or _OTHERS.search(text):
@@ -56,6 +56,8 @@ def who(subject: str, previous: str, link: str) -> str:
     if related := _RELATION.search(text):
         named = re.search(rf"(?:^|named |called ){NAME}(?=,|$)", related[1])
         return re.sub(r"^(?:named|called) ", "", named[0]) if named else ""
+    if verb in ("are", "were", "have", "do") and not re.search(r"s$|\band\b|^They$", subject):
+        return ""  # "It is a body of members who are elected"
     of = _OF.search(text)  # "a fan of Ana Bo, who": the fan, or Ana Bo?
     return "" if of and " " in of[1] and not _NO_PERSON.search(of[1]) else subject
 

@@ -221,6 +221,8 @@ def _are_alike(first: str, others: list[str]) -> bool:
     described = re.match(r"the \S+ ", first)  # "the Kashmiri language and literature"
     if described and any(" " not in item for item in others):
         return False
+    if any(re.match(r"[a-z]+ (?:them|him|us|it|you)\b", item) for item in others):
+        return False  # "on their seats and inspire them"
     if others[-1].split()[0] in english.VERBS - english.NOUNS:
         return False
     inside = (first, *others[:-1])

@@ -152,6 +152,8 @@ def _conjoined(words: list[str], i: int, at: int, begun: int, kind: str) -> tupl
         return None  # "which he wrote and directed"
     while first < len(words) - 1 and (words[first] in english.ADVERBS or words[first].endswith("ly")):
         first += 1
+    if i > 1 and words[i - 2].endswith("ly") and words[i - 1].endswith("ed") and words[at + 1].endswith("ly"):
+        return None  # "poorly trained and poorly led troops"
     length = at + 1 - i
     if kind == "ing" and words[first].islower() and english.past(words[first]):
         return ("ing", length) if words[i - 2] not in english.PREPOSITIONS else None  # "the joy of splashing and playing"
@@ -220,6 +222,14 @@ def _has_subject(words: list[str], start: int) -> bool:
             continue
         if words[i] in (",", "and") or words[i] in _RELATIVES | {"that"}:
             return False  # "and the power of ideas that can change the world"
+        after = words[i + 1] if i + 1 < len(words) else ""
+        if (
+            first in ("a", "an")
+            and words[i].endswith("ed")
+            and after in english.PREPOSITIONS
+            and words[i] not in english.STAYING
+        ):
+            return False  # ", and an engine positioned behind the driver"
         noun = words[i] in english.NOUNS and first not in english.PRONOUNS  # "and TV shows around the world"
         if (not apposed and english.is_verb(words, i) and not noun) or (
             i == start + 1 and first in english.PRONOUNS

@@ -68,9 +68,16 @@ def _is_action(words: list[str], i: int) -> bool:
     word, after = words[i], words[i + 1]
     named = after[0].isupper() and words[i - 1] != ","  # "and stars Ana Bo"
     inflected = re.fullmatch(r"[a-z]{2,}[^s]s", word) and word not in english.DETERMINERS and (after in _BEHIND_VERBS or named)
-    return bool(inflected or (english.is_verb(words, i) and word not in english.NOUNS and after not in (",", "and", "or")))
+    bare = words[i - 1] != "," and word.isalpha() and word.islower() and word not in _NO_BARE and after in _OBJECTS
+    return bool(
+        inflected
+        or (bare and not word.endswith(("s", "ly", "ing")))
+        or (english.is_verb(words, i) and word not in english.NOUNS and after not in (",", "and", "or"))
+    )
 
 
+_NO_BARE = english.DETERMINERS | english.PREPOSITIONS | english.ADVERBS | english.NUMBERS | {"not", "more", "most", "all"}
+_OBJECTS = frozenset("them him us it you the a an his its their your".split())  # "and inspire them"
 _BEHIND_VERBS = frozenset("into through to from the a an his her its their them him".split())
 
 
@@ -220,6 +227,8 @@ def _being(subject: str, copula: str, what: str) -> Iterator[str]:
     yield f"{subject} {copula} {named[1] if named else what}"
 
 
+_JOINING = re.compile(r"(?:blend|mix|combin|merg|unit|fus|alternat|balanc|connect|compar|separat|divid|link)(?:e?d|e?s|ing)$")
+_MOSTLY = re.compile(r"^(?:\w+ )?(?:mostly|mainly|chiefly|largely|primarily|especially)\b")
 _MAKING = frozenset("wrote written published directed composed painted recorded released titled called starred".split())
 _TITLE = re.compile(r"[A-Z][\w'’-]+ and [A-Z][\w'’-]+(?=$|,? (?:in|for|with|by|at|on)\b)")  # of one word each
 _MEETING = frozenset("met married taught knew befriended coached defeated beat fought".split())
@@ -228,6 +237,9 @@ _MEETING = frozenset("met married taught knew befriended coached defeated beat f
 def _objects(group: str, verb: list[str], rest: str, lead: str = "") -> Iterator[str]:
     """What follows a verb, cut into what can follow it on its own: the examples, the lists and the adjuncts."""
     last = verb[0] if verb else ""
+    if any(map(_JOINING.match, group.split())) or _MOSTLY.search(f"{last} {rest}"):
+        yield f"{rest} {lead}".strip()  # "blended jazz and rock"
+        return
     if last in _MAKING and _TITLE.match(rest):
         yield f"{rest} {lead}".strip()  # "wrote Pride and Prejudice"
         return

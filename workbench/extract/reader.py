@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from workbench.extract import english
 from workbench.extract.antecedents import NAME, participle, which, who
@@ -38,6 +39,7 @@ class Reader:
     """Reads the parts of one sentence in order; a part without a subject has that of the part before it."""
 
     def __init__(self) -> None:
+        self.told = ""  # the last part that has a verb,
         self.related = False  # whether the part before is a relative clause
         self.subject = self.latest = ""  # the sentence's, and the last relative clause's,
         self.whole = ""  # or that clause with the words before it, where it is not plain what it is about,
@@ -52,7 +54,7 @@ class Reader:
             text = f"{name} {text[inserted.end() :]}"
         found = parts(text)
         before = found[0].text[: _verb(found[0].text)] if found else ""
-        if re.search(r" (?:and|or|but) $", before) or _INSIDE.search(before):
+        if re.search(r" (?:and|or|but) $", before) or _INSIDE.search(before) or _is_torn(found):
             yield f"{lead}, {text}" if lead else text  # before it stands a verb that is not known, or that of a relative clause
             return
         for number, part in enumerate(found):
@@ -61,7 +63,8 @@ class Reader:
                 return
             under = number == 0 or (part.kind == "same" and not is_free(lead) and not _turns(lead, part.text))
             yield from self._read(part, previous, lead if under else "")
-            self.related = part.kind in ("who", "which") or (self.related and part.kind in ("more", "ing"))
+            self.related = part.kind in ("who", "which", "passive") or (self.related and part.kind in ("more", "ing"))
+            self.told = part.text if part.kind != "ing" else self.told
             begun = {"ing": f"{self.subject} ", "passive": f"{self.latest} was " if self.latest else ""}.get(part.kind, "")
             previous = f"{begun}{part.text}"
 
@@ -78,7 +81,7 @@ class Reader:
         elif part.kind in ("same", "more"):
             yield from self._same(part.kind, text, previous, lead)
         elif part.kind == "who":
-            yield from self._about("" if own else who(self.subject, previous, part.link), text, previous, part)
+            yield from self._about("" if own else who(self.subject, previous, part.link, words[0]), text, previous, part)
         elif part.kind == "which":
             yield from self._about("" if own else which(previous, words[0]), text, previous, part)
         elif part.kind == "where":
@@ -93,7 +96,7 @@ class Reader:
         if not subject or _follows(subject, text):
             yield self._grow(f"{self._whole(previous)}, {text}")
         else:
-            yield from predicate(subject, _in_tense(text, words, previous))
+            yield from predicate(subject, _in_tense(text, words, self.told))
 
     def _same(self, kind: str, text: str, previous: str, under: str) -> Iterator[str]:
         """A further predicate, of the sentence's subject or ("more") of the relative clause before it."""
@@ -157,10 +160,22 @@ class Reader:
         self.subject, aside = _apposition(text[:start].strip(" ,"))
         self.latest = self.subject
         if aside:
-            about = re.search(rf" (?:of|for|in|from|by|with|between) (?:the )?({NAME})$", self.subject)
+            about = re.search(rf" [a-z][\w-]* (?:of|for|in|from|by|with|between) (?:the )?({NAME})$", self.subject)
             past = aside.startswith("born") or not re.search(r" (?:is|are|has|have|(?!was)\w+s) ", f" {text[start:]} ")
             yield f"{about[1] if about else self.subject} {'was' if past else 'is'} {aside}"
         yield from predicate(self.subject, text[start:], lead)
+
+
+_SUBORDINATE = re.compile(r"\b(?:after|before|until|while|because|although|since|as|once) (?=[A-Za-z])([^,]*)$")
+
+
+def _is_torn(found: list[Part]) -> bool:
+    """Whether a predicate behind a relative clause is that of a clause before it: "left after Ana, who was old, fell"."""
+    for part, other in pairwise(found):
+        begun = _SUBORDINATE.search(part.text.strip(" ,"))
+        if begun and not _verb(f"x {begun[1]}") and other.kind in ("who", "which", "where") and found[-1].kind == "same":
+            return True
+    return False
 
 
 def _turns(lead: str, text: str) -> bool:
