@@ -93,9 +93,9 @@ _WITHIN = frozenset("in on at under within".split())
 _LEAD_IN = re.compile(
     r"^(?:(?:yes|no|yeah|nope|indeed|correct|right|well|actually)[,;:–—]+"
     r"|(?:in addition|as a result|as such|in fact|for example|for instance|on the other hand),|(?:however|additionally"
-    r"|furthermore|moreover|overall|also|instead|meanwhile|therefore|thus|and|but|nevertheless|today|currently|later|hence"
+    r"|furthermore|moreover|overall|also|instead|meanwhile|therefore|thus|and|but|nevertheless|nonetheless|today|currently|later|hence"
     r"|eventually|finally|notably|unfortunately|sadly),?|(?:so|then|still|again|first|second|third|lastly|next|besides"
-    r"|likewise),|(?!(?:probab|possib|reported|alleged|supposed|presumab|apparent)ly)[a-z]+ly,)\s+",
+    r"|likewise|yet|plus|otherwise|afterwards?),|(?!(?:probab|possib|reported|alleged|supposed|presumab|apparent)ly)[a-z]+ly,)\s+",
     re.I,
 )
 _INTRO = re.compile(
@@ -115,6 +115,9 @@ _IN_LAND = (
 _MORE = re.compile(r"((?:[^,]{1,40}, ){0,6}(?:and|or) [^,]{1,40}),\s+(?=\S)")  # of a list that leads a sentence in
 _DATED = re.compile(rf"((?i:{TEMPORAL.pattern})),? (?=(?:he|she|it|they|the|his|her)\b|[A-Z])")
 _CLAUSAL = frozenset("once after before since until as when while although though because despite upon following with".split())
+
+
+_GENERAL = re.compile(r"(?:when|whenever|once|without|until|while)\b", re.I)
 
 
 def _finite(text: str) -> bool:
@@ -143,6 +146,8 @@ def _lead(text: str) -> tuple[str | None, str]:
         return "", text
     if intro[1].lower().startswith(("in addition", "apart", "aside", "besides", "alongside")):
         return "", text[intro.end() :]
+    if _GENERAL.match(intro[1]) and len(intro[1].split()) > _SHORT and not re.search(r"\b(?:was|were|had|\w+ed)\b", intro[1]):
+        return None, text  # "When many people who live there vote, the law may pass"
     longest = _LONG if words[0].lower() in _WITHIN else _SHORT
     if len(intro[1].split()) > longest:
         return (None, text) if is_world(intro[1]) else ("", text[intro.end() :])

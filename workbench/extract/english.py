@@ -125,7 +125,7 @@ def is_verb(words: list[str], i: int) -> bool:
     return regular and before not in DETERMINERS | PREPOSITIONS | _DEGREES
 
 
-_REDUCED = frozenset(  # verbs that without "was" rather describe the noun before them: "the roles mentioned in it vary"
+REDUCED = frozenset(  # verbs that without "was" rather describe the noun before them: "the roles mentioned in it vary"
     "mentioned used provided given located based called named found built written known produced made associated required "
     "described listed designed intended added involved caused taken held considered charged shown seen".split()
 )
@@ -136,7 +136,7 @@ def _is_reduced(word: str, before: str, after: str) -> bool:
     helping = AUXILIARIES | ADVERBS | PRONOUNS | {"and", "but", "or", "be", "been", "being", "who", "which", "that"}
     noun = before.islower() and before.isalpha() and before not in helping and not before.endswith("ly")
     follows = after in PREPOSITIONS or (after == "," and word in ("mentioned", "given", "listed", "used"))
-    return word in _REDUCED and noun and follows
+    return word in REDUCED and noun and follows
 
 
 _BEFORE_NOUNS = frozenset("to other most all few both two three four five different such new".split())

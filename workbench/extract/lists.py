@@ -77,6 +77,9 @@ def _with_nouns(pieces: list[str]) -> list[str]:
 
 def _explains(pieces: list[str]) -> bool:
     """Whether one says what the one before it is, as "Julia, the daughter of Bo", or is a number alone: "James II and VII"."""
+    bare = next((i for i, one in enumerate(pieces) if re.search(r"[a-z] of [a-z]", one)), len(pieces))
+    if any(re.fullmatch(r"[a-z]+", one) for one in pieces[bare + 1 :]):
+        return True  # "the care of wife, child and parents"
     counted = re.match(r"(?:two|three|four|five|six|several) ", pieces[0]) and all(
         re.match(r"[a-z]+$", one) for one in pieces[1:]
     )
@@ -200,6 +203,8 @@ def _are_alike(first: str, others: list[str]) -> bool:
         return False  # "the 1988 and 1992 Games"
     if any(re.search(r"\d(?:st|nd|rd|th)$", item) for item in said):
         return False
+    if re.match(r"[a-z]", first) and not _OWN.match(first) and any(re.match(r"the [a-z]+ of ", item) for item in others):
+        return False  # "progress in art and the presence of money"
     prepositions = [bool(_LED.match(item)) for item in others]
     if any(prepositions) and not all(prepositions):
         return False

@@ -154,7 +154,21 @@ def _conjoined(words: list[str], i: int, at: int, begun: int, kind: str) -> tupl
         first += 1
     if i > 1 and words[i - 2].endswith("ly") and words[i - 1].endswith("ed") and words[at + 1].endswith("ly"):
         return None  # "poorly trained and poorly led troops"
-    length = at + 1 - i
+    behind = words[first + 1] if first + 1 < len(words) else ""
+    if words[first] in english.REDUCED and behind in english.PREPOSITIONS and not _is_passive(words[begun:i]):
+        return None  # "is a course built in Osk and listed in 1950"
+    return _further(words, i, at, first, begun, kind)
+
+
+def _is_passive(part: list[str]) -> bool:
+    helping = english.AUXILIARIES | {"been", "be"}
+    plain = [word for word in part if word not in english.ADVERBS and not word.endswith("ly")]
+    return any(a in helping and re.search(r"(?:ed|en|wn|rn|ld|lt|de|nd|nt)$", b) for a, b in pairwise(plain))
+
+
+def _further(words: list[str], i: int, at: int, first: int, begun: int, kind: str) -> tuple[str, int] | None:
+    """The part that begins with a conjunction at `at`, and whose first word that is no adverb is `first`."""
+    comma, length = words[i] == ",", at + 1 - i
     if kind == "ing" and words[first].islower() and english.past(words[first]):
         return ("ing", length) if words[i - 2] not in english.PREPOSITIONS else None  # "the joy of splashing and playing"
     before = words[first - 1] if first > at + 1 else ""

@@ -57,7 +57,7 @@ def _other_verb(words: list[str]) -> bool:
     )
     return any(
         word in english.AUXILIARIES
-        or (word in english.VERBS and 0 < i < len(words) - 1 and words[i - 1][0].isupper() and _is_noun(words[i + 1]))
+        or (0 < i < len(words) - 1 and words[i - 1][0].isupper() and english.is_verb(words, i) and _is_noun(words[i + 1]))
         or (0 < i < len(words) - 1 and words[i - 1] in ("and", "but", ",") and _is_action(words, i))
         for i, word in enumerate(words[:until])
     )

@@ -87,7 +87,7 @@ class _Spoken:
         names = (re.sub(r"['’]s$", "", name) for name in NAME.findall(claim.text))
         if _RELATED.search(claim.text) and any(not _same(name, self.person or name) for name in names):
             self.beside = claim.sentence
-        if not pronoun or _NOBODY.match(claim.text):
+        if not pronoun or _NOBODY.match(claim.text) or claim.text[pronoun.end() :].startswith(("'", "’")):
             return claim
         thing = pronoun[0].startswith("It")
         noun, gender = self.thing if thing else "" if self.other else self.person, "f" if pronoun[0] in ("She", "Her") else "m"
@@ -125,7 +125,10 @@ class _Spoken:
                 return ""
             in_question = set(subject.lower().split()[1:]) <= set(self.question.lower().strip("?.! ").split())
             return subject if in_question or not self.told else ""
-        return subject if not self.topic and _OF_THINGS.search(claim) else self.asked
+        if not self.topic:
+            return subject if _OF_THINGS.search(claim) else self.asked
+        told = set(self.topic.lower().split()) & set(re.findall(r"\w+", claim.lower()))
+        return self.asked if told else ""
 
     def _is_name(self, subject: str) -> bool:
         """Whether it is capitalised for itself, and not as the beginning of a sentence."""

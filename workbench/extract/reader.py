@@ -32,6 +32,7 @@ _IRREGULAR = _DONE_TO + r"|set|taught|led|found|won|put|cut|caught|paid|told"
 _INSIDE = re.compile(
     r"(?:\b(?:that|which|who|whom|whose|where|when)|^(?i:the|an?|these|those|some|other|this) \w+(?:ary|al|ic|ive)) $"
 )
+_UNKNOWN = re.compile(r"\b[a-z]{2,}[^\Wsu]s (?:an?|the|his|her|its|their) [^,]*$")  # "The dance involves a motion performed"
 _OFTEN = 4  # clauses of which it is not plain what they are about
 
 
@@ -54,7 +55,7 @@ class Reader:
             text = f"{name} {text[inserted.end() :]}"
         found = parts(text)
         before = found[0].text[: _verb(found[0].text)] if found else ""
-        if re.search(r" (?:and|or|but) $", before) or _INSIDE.search(before) or _is_torn(found):
+        if re.search(r" (?:and|or|but) $", before) or _INSIDE.search(before) or _UNKNOWN.search(before) or _is_torn(found):
             yield f"{lead}, {text}" if lead else text  # before it stands a verb that is not known, or that of a relative clause
             return
         for number, part in enumerate(found):
@@ -93,7 +94,7 @@ class Reader:
         """What somebody does besides, or the last relative clause's subject; what follows from all that was said, as "making it
         the longest", stays with it."""
         subject = self.latest if self.related else self.subject
-        if not subject or _follows(subject, text):
+        if not subject or _follows(subject, text) or english.MODALS.intersection(self.told.split()[:8]):
             yield self._grow(f"{self._whole(previous)}, {text}")
         else:
             yield from predicate(subject, _in_tense(text, words, self.told))
@@ -124,7 +125,11 @@ class Reader:
         previous = previous.strip(" ,;")
         if self.whole.endswith(previous):
             return self.whole
-        return previous if self.subject and self.subject in previous else f"{self.subject} {previous}"
+        return (
+            previous
+            if self.subject and re.search(rf"(?<!\w){re.escape(self.subject)}(?!\w)", previous)
+            else f"{self.subject} {previous}"
+        )
 
     def _where(self, text: str, words: list[str], previous: str, link: str) -> Iterator[str]:
         """A clause of place or time: of somebody else, it keeps the place."""
