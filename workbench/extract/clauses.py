@@ -77,11 +77,10 @@ def _when(verb: str, date: str) -> str:
 
 
 LONGEST = 2000  # characters; what is longer is no sentence of prose
-_HEDGE = re.compile(  # a hedge of the whole sentence is no part of the claim
-    r"^(?:(?:perhaps|possibly|probably|maybe|apparently|reportedly|allegedly),?|(?:as far as i know|to my knowledge),"
-    r"|i'?m not (?:\w+ )?sure,? but|i am not (?:\w+ )?sure,? but)?\s*(?:(?:i (?:think|believe|guess|suspect)|it is "
-    r"(?:possible"
-    r"|likely|believed|thought|said)(?! to\b))(?: that)?\s+|(?<=\s))",
+_HEDGE = re.compile(  # the speaker's own hedge of the whole sentence is no part of the claim; what others say or believe stays
+    r"^(?:(?:perhaps|possibly|probably|maybe),?|(?:as far as i know|to my knowledge),"
+    r"|i'?m not (?:\w+ )?sure,? but|i am not (?:\w+ )?sure,? but)?\s*"
+    r"(?:i (?:think|believe|guess|suspect)(?: that)?\s+|(?<=\s))",
     re.I,
 )
 _CONDITION = re.compile(

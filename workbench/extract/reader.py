@@ -164,7 +164,7 @@ class Reader:
             return
         self.subject, aside = _apposition(text[:start].strip(" ,"))
         self.latest = self.subject
-        if aside:
+        if aside and not re.match(r"(?:the|a) (?:name|term|title|word)\b", aside):  # of what is called so
             about = re.search(rf" [a-z][\w-]* (?:of|for|in|from|by|with|between) (?:the )?({NAME})$", self.subject)
             past = aside.startswith("born") or not re.search(r" (?:is|are|has|have|(?!was)\w+s) ", f" {text[start:]} ")
             yield f"{about[1] if about else self.subject} {'was' if past else 'is'} {aside}"
