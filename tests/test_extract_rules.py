@@ -259,7 +259,7 @@ FAITHFUL = [  # a sentence, what must be among its claims, and words that no cla
      ["The law was introduced by Ana Bo.", "The law came into force in 1951."], r"force by"),
     ("She was tried in Osk and, in 1904 she fled to Vetra.", [], r"Osk she|tried in 1904"),
     ("He won the cup in 1903, and in 1904 he won the race.",
-     ["He won the cup in 1903, and in 1904 he won the race."], r"cup in 1904"),
+     ["He won the cup in 1903.", "He won the race in 1904."], r"cup in 1904|1904 he|race in 1903"),
     ("The Osk Tower is open on weekdays and closed on Sundays.", ["The Osk Tower is closed on Sundays."], r"open on Sundays"),
 ]  # fmt: skip
 

@@ -228,6 +228,7 @@ def _in_past(text: str, words: list[str]) -> str:
 def _intro(text: str) -> tuple[str, str]:
     """What stands before a later clause, as "during his career, he threw …", and the rest."""
     intro = re.match(r"((?:in|on|at|during|after|before|since|by|from|until|when|while) [^,]{2,50}), (?=\S)", text)
+    intro = intro or re.match(r"((?:in|on|since|by) \d{4}) (?=(?:he|she|it|they)\b)", text)  # "and in 1904 he won"
     return (intro[1], text[intro.end() :]) if intro else ("", text)
 
 
