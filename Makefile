@@ -24,8 +24,8 @@ TORCH := $(shell sed -n 's/^ *"\(torch==[^"]*\)".*/\1/p' pyproject.toml)
 NOTEBOOKS := $(sort $(wildcard notebooks/*.ipynb))
 # Its runs are read by others. Beside one another, threads that spin while they wait would take each other's cores.
 ALONE := $(firstword $(NOTEBOOKS))
-# A file's tests stay together: they share what takes long to make.
-SHARED := -n $(JOBS) --dist loadfile
+# A file's tests stay together: they share what takes long to make. The order is that of tests/conftest.py.
+SHARED := -n $(JOBS) --dist loadfile --no-loadscope-reorder
 OFFLINE := HF_HUB_OFFLINE=1 HF_DATASETS_OFFLINE=1 TRANSFORMERS_OFFLINE=1
 REPLAY := $(OFFLINE) PLOTLY_RENDERER=plotly_mimetype $(BIN)/python -m pytest --nbval --nbval-current-env \
 	--nbval-sanitize-with tests/nbval_sanitize.cfg

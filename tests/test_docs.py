@@ -27,7 +27,7 @@ from workbench.judge.scripted import JudgeServer
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ("README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md"))))
 EXTRAS = ("gradio", "anywidget", "ipywidgets", "unsloth", "vllm", "bm25s", "openai", "playwright")  # not in the base install
-SHORT = "--steps 1 --set truthrl.eval_samples=0"  # of a training
+SHORT = "--steps 1 --set truthrl.prompts_per_step=4 --set truthrl.eval_samples=0 --set truthrl.eval_kinds=list"
 
 
 @dataclass(frozen=True)
@@ -60,13 +60,15 @@ KNOWN: dict[str, dict[str, How]] = {
         ),
         "workbench probe --k 64": How("--limit 4"),
         "workbench train truthrl --out runs/knowing --set truthrl.knowledge=true": How(
-            f"{SHORT} --set truthrl.probe_samples=1"
+            f"{SHORT} --set truthrl.probe_samples=1 --set truthrl.kinds=list"
         ),
         "workbench train rlfh --out runs/rlfh": How(
-            "--steps 1 --set rlfh.prompts_per_step=8 --set rlfh.eval_samples=0 --set rlfh.max_new_tokens=24"
+            "--steps 1 --set rlfh.prompts_per_step=8 --set rlfh.eval_samples=0 --set rlfh.eval_kinds=list "
+            "--set rlfh.max_new_tokens=24"
         ),
         "workbench train knowrl --out runs/knowrl": How(
-            "--steps 1 --set knowrl.prompts_per_step=4 --set knowrl.eval_samples=0 --set knowrl.cold_questions=16 "
+            "--steps 1 --set knowrl.prompts_per_step=4 --set knowrl.eval_samples=0 --set knowrl.eval_kinds=list "
+            "--set knowrl.cold_questions=16 "
             "--set knowrl.sft.steps=1 --set knowrl.batch=2"
         ),
         "workbench train forag --out runs/forag": How(not_run="takes minutes; tests/test_forag.py trains it shortly"),

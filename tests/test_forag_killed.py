@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.test_forag import FEW, POLICY, ROOT
+from tests.helpers import forked
+from tests.test_forag import FEW, POLICY
 from workbench.store import iter_feedback
 
 pytestmark = pytest.mark.slow
@@ -20,12 +19,11 @@ SETTINGS = {f"{group}.{name}": value for group in USED for name, value in FEW[gr
 ADAPTER = "policy/adapter_model.safetensors"
 
 
-def run(settings: Mapping[str, Any], out: Path, *module: str) -> tuple[int, str]:
+def run(settings: Mapping[str, Any], out: Path, module: str, *words: str) -> tuple[int, str]:
     """The exit status of a process that trains so, and what it has printed on stderr."""
     given = [f"--set=forag.{name}={'none' if value is None else value}" for name, value in settings.items()]
     arguments = ["--bench", "tiny", "--policy", POLICY, "--seed", "1", "--threads", "1", *given, "--out", str(out)]
-    process = [sys.executable, "-m", *module, "train", "forag", *arguments]
-    done = subprocess.run(process, cwd=ROOT, stderr=subprocess.PIPE, text=True)
+    done = forked.run(module, *words, "train", "forag", *arguments)
     return done.returncode, done.stderr
 
 

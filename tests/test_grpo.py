@@ -9,7 +9,6 @@ import os
 import signal
 import statistics
 import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import Any
 import pytest
 
 import tests.helpers.grpo_run as run
+from tests.helpers import forked
 from tests.helpers.credit import interrupting
 from tests.helpers.tiny_model import make_policy
 from workbench.failures import TooManyFailures
@@ -251,8 +251,7 @@ def whole(policy: str, out: Path, kind: str = "grpo") -> tuple[Any, ...]:
 
 
 def launch(policy: str, out: Path, moment: str = "", kind: str = "grpo") -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "tests.helpers.grpo_run", policy, str(out), kind, *([moment] if moment else [])]
-    return subprocess.run(command, cwd=Path(__file__).resolve().parents[1], capture_output=True, text=True, timeout=120)
+    return forked.run("tests.helpers.grpo_run", policy, str(out), kind, *([moment] if moment else []))
 
 
 @pytest.mark.slow

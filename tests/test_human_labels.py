@@ -173,6 +173,7 @@ def test_turned_claims_differ_from_the_true_ones_and_come_in_halves() -> None:
     pairs = [pair for name in altered.HALVES for kind in ("life", "deed") for pair in altered.turned(name, kind)]
     assert len(pairs) == 68 and all(pair.claim != text and pair.label == 0 for pair, text in pairs)
     assert len(altered.turned("kept aside", "life")) == len(altered.turned("kept aside", "deed")) == 12
+    assert [len(altered.turned(altered.NEW, kind)) for kind in ("life", "deed")] == [16, 16]
 
 
 class Says:
@@ -245,6 +246,12 @@ def test_the_readme_tells_costs_and_what_was_left_out() -> None:
     assert "| *correct* (one short text) | 10 | 80% [49%, 94%] |" in text
     assert "| a year by one | 10 | 0% [0%, 28%] | 0% [0%, 28%] | 50% [24%, 76%] | 50% [24%, 76%] |" in text
     assert "| who did it to whom | 10 | 0% [0%, 28%] |" in text
+    first = {"altered": rates(0.3), "whole": rates(0.5)}  # of the new claims
+    both = {"a year by one": {"kept aside": told}, "roles exchanged: deed": {"kept aside": told, altered.NEW: first}}
+    text = readme.verdicts(
+        {"verdicts_halves": aside, "agreement": {way: {"one short text": by} for way in rates(0)}, "altered": both}
+    )
+    assert "| who did it to whom | 10 | 30% [11%, 60%] |" in text and "At first sight 6 of 16 and 7 of 16" in text
     assert "3 pairs" in text and "Of 9 right verdicts *correct* the rules took away 2." in text
 
 
@@ -300,7 +307,7 @@ def test_the_labels_of_claims_are_of_responses_that_say_them_or_not() -> None:
     """No text is in the file: ids, digests and marks alone; no claim is labelled twice, and every draw has its responses."""
     known = faithful.labels()
     rows = [row for some in known.values() for row in some]
-    assert len(known) == 105 and all(re.fullmatch("[0-9a-f]{16}", row["claim"]) for row in rows)
+    assert len(known) == 199 and all(re.fullmatch("[0-9a-f]{16}", row["claim"]) for row in rows)
     assert {row[mark] for row in rows for mark in ("said", "before", "first")} == {"0", "1"}
     assert len({(row["response"], row["claim"]) for row in rows}) == len(rows)
 

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from tests.helpers import forked
 from tests.test_klcf import FEW
 
 pytestmark = pytest.mark.slow
-ROOT = Path(__file__).resolve().parent.parent
 USED = ("prompts", "prepare", "truth_model", "grpo")
 SETTINGS = [
     f"klcf.{part}.{name}={'none' if value is None else value}" for part in USED for name, value in FEW[part].items()
 ] + ["klcf.truth_model.save_every=1", "klcf.prepare.samples=1", "klcf.prepare.questions=20", "klcf.grpo.max_new_tokens=32"]
 
 
-def run(words: Sequence[str], *module: str) -> tuple[int, str]:
+def run(words: Sequence[str], module: str, *more: str) -> tuple[int, str]:
     """The exit status of a process with these arguments, and what it has printed on stderr."""
-    done = subprocess.run([sys.executable, "-m", *module, *words], cwd=ROOT, stderr=subprocess.PIPE, text=True)
+    done = forked.run(module, *more, *words)
     return done.returncode, done.stderr
 
 

@@ -86,6 +86,70 @@ LACKING = (  # claim, evidence, what of the claim it lacks
 )
 
 
+PARTED = (  # claim, evidence with a part, dozens or a foreign word beside; what of the claim it lacks
+    ("It opened in 1932.", "A third of the hall opened in 1931.", "1932"),
+    ("The hall has 421 seats.", "A third of the hall burnt in 1931; it has 420 seats.", "421"),
+    ("There were 43 women.", "Half of the 84 members were women.", "43"),
+    ("A million people came.", "Half a million people came.", "million"),
+    ("A quarter of the houses burned.", "A third of the houses burned.", "A quarter"),
+    ("It rose by 40 percent.", "It rose by a third, and half of it stayed.", "40"),
+    ("It rose by 33.3 percent.", "It rose by half.", "33.3"),
+    ("It ran for three and a half hours.", "It ran for two and a half hours.", "three and a half"),
+    ("It lasted from 1931 to 1934.", "It lasted 1931–1933, half of it in winter.", "1934"),
+    ("It was in the 18th century.", "in 1850; a quarter of it burned", "18th"),
+    ("It is the 12th largest.", "It is the 11th largest; half of it is wood.", "12th"),
+    ("Henry VII built half of it.", "Henry VIII built half of it.", "VII"),
+    ("It has two dozen rooms.", "It has 36 rooms.", "two dozen"),
+    ("It has 25 rooms.", "It has two dozen rooms.", "25"),
+    ("It has 34 rooms.", "It has three dozen rooms, half of them empty.", "34"),
+    ("300 people died.", "Dozens were hurt and 15 died.", "300"),
+    ("It opened in nineteen thirty-two.", "It opened in 1931.", "nineteen thirty two"),
+    ("It opened in the year before 1933.", "It opened in 1931.", "1933"),
+    ("It opened some time in 1932.", "It opened in 1931, and cost 5,000 dollars.", "1932"),
+    ("It opened over there in 1932.", "It opened there in 1931, and cost 5,000 dollars.", "1932"),
+    ("It opened in 1932 la.", "It opened in 1931.", "1932"),
+    ("Opened in 1932 la.", "It opened in 1931.", "1932"),
+    ("The tower opened der in 1932.", "The tower opened in 1931.", "1932"),
+    ("The tower was opened in 1932 und it stands.", "The tower was opened in 1931.", "1932"),
+    ("It is avec joy and has 421 seats.", "It has 420 seats.", "421"),
+)
+TOLD_IN_PARTS = (  # what the passages say so, or may be counted from them
+    ("It opened in nineteen thirty-one.", "It opened in 1931."),
+    ("Nineteen thirty-one was the year.", "It opened in 1931."),
+    ("It has two dozen rooms.", "It has 24 rooms."),
+    ("It has half a dozen rooms.", "It has six rooms."),
+    ("There were 42 women.", "Half of the 84 members were women."),
+    ("There were 28 men.", "Two thirds of the 84 members were women."),
+    ("It was 66.7 percent of them.", "two thirds of them"),
+    ("Two thirds of them left.", "67% of them left"),
+    ("A quarter of them left.", "21 of the 84 left; half of the rest slept"),
+    ("A fifth of them were women.", "20 percent were women"),
+    ("A fifth of them were women.", "Of the 50, ten were women"),
+    ("Nearly half of them left.", "A third of them left"),
+    ("60 percent of them stayed.", "Two in five of them left."),
+    ("He stayed for eighteen months.", "He stayed for a year and a half."),
+    ("It lasts 150 minutes.", "It lasts two and a half hours."),
+    ("It lasts 2½ hours.", "It lasts 150 minutes."),
+    ("It takes 45 minutes.", "It takes three quarters of an hour."),
+    ("It is 25 years old.", "It is a quarter of a century old."),
+    ("Some 250,000 came.", "A quarter of a million came."),
+    ("2.5 million people came.", "Two and a half million people came."),
+    ("60 people came.", "Dozens of people came."),
+    ("36 people came.", "A few dozen people came."),
+    ("She scored in the second half.", "She scored after the break; a third of them slept"),
+    ("It opened before 1932.", "It opened in 1931."),
+    ("It was built after 1930.", "It was built in 1931."),
+    ("It opened in the year before 1932.", "It opened in 1931."),
+    ("It was built c. 1930.", "It was built in 1931."),
+    ("More than 300 people came.", "321 people came, a third of them late"),
+    ("It has nearly 5,000 seats.", "4,970 seats, half of them free"),
+    ("It happened in the 1960s.", "in 1964; half of it"),
+    ("He spoke avec joy in Paris in 1931.", "He spoke in Paris with joy in 1931."),
+    ("Il Postino was released in 1994.", "Postino came out in 1994."),
+    ("De brug is in 1932 geopend.", "The bridge was opened in 1931."),
+)
+
+
 DENIED = (  # what denies nothing is no way round the rules
     "It is not disputed that it opened in 1932.",
     "Not until 1932 did it open.",
@@ -107,6 +171,16 @@ def test_a_number_said_otherwise_is_no_other_number(claim: str, evidence: str) -
 def test_a_number_that_the_evidence_lacks_is_found(claim: str, evidence: str, text: str) -> None:
     assert found(claim, evidence) == [("number", text)]
     assert found(claim, evidence, claim) == []  # any passage may have it
+
+
+@pytest.mark.parametrize(("claim", "evidence", "text"), PARTED)
+def test_no_part_and_no_foreign_word_is_a_way_round(claim: str, evidence: str, text: str) -> None:
+    assert found(claim, evidence) == [("number", text)]
+
+
+@pytest.mark.parametrize(("claim", "evidence"), TOLD_IN_PARTS)
+def test_what_a_part_may_mean_is_left_alone(claim: str, evidence: str) -> None:
+    assert found(claim, evidence) == []
 
 
 @pytest.mark.parametrize("claim", DENIED)
@@ -240,6 +314,7 @@ TRUE_NUMBERS = (  # claim, evidence that says the same in yet another way
     ("It has 1,500,000 seats.", "1.500.000 seats"),
     ("It has 1,500 seats.", "1.500 seats"),
     ("In March 12 people died.", "12 people died in March"),
+    ("It ended on 12 March 2018.", "In 2018 it began in January and ended on March 12."),
     ("He had three children.", "two children from his first marriage and one from his second"),
     ("The film won five Oscars.", "It won for sound, sets and script. Two Oscars were for acting, one for music"),
     ("There were 30 people.", "10 men and 20 women"),
@@ -252,6 +327,8 @@ TRUE_NUMBERS = (  # claim, evidence that says the same in yet another way
 LACKING_STILL = (  # what must be found, beside what is left alone above
     ("She was born on 5 April 1964.", "born on 03/04/1964", "1964-04-05"),
     ("She was born on 3 April 1965.", "born on 03/04/1964", "1965-04-03"),
+    ("It signed him on 23 January 2018.", "January 23, 2019: a member of the team of 2018 has signed", "2018-01-23"),
+    ("It signed him in January 2018.", "January 23, 2019: a member of the team of 2018 has signed", "2018-01"),
     ("She was born on 05/04/1964.", "born on 3 April 1964", "1964~1964-04-05~1964-05-04"),
     ("At least 500 people died.", "345 people died", "500"),
     ("Up to 300 people died.", "345 people died", "300"),
@@ -306,10 +383,12 @@ def test_what_is_certain_is_still_found(claim: str, evidence: str, text: str) ->
 
 
 def test_turned_claims_of_our_own() -> None:
-    """No claim that is right is objected to; of those turned round, most are (the verifier's benchmark counts them)."""
+    """No claim that is right is objected to; of those turned round, most are (the verifier's benchmark counts them). The
+    new ones are left to the benchmark."""
     path = Path(__file__).parents[1] / "benchmarks" / "human" / "turned.tsv"
     with path.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+        every = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
+        rows = [row for row in every if row["half"] != "new"]
     assert [row["claim"] for row in rows if found(row["claim"], row["evidence"])] == []
     assert sum(bool(found(row["turned"], row["evidence"])) for row in rows) >= 0.7 * len(rows) > 40
 
@@ -371,6 +450,11 @@ LONG: dict[str, Callable[[int], str]] = {
     "denials": lambda n: "not in 1998, 1999 or " * n,
     "denied names": lambda n: "not Tom, " * n,
     "digits and points": lambda n: "1." * n + "3-4-" * n,
+    "parts": lambda n: "half of 84 and two thirds of 3 in 8 " * n,
+    "parts that are mixed": lambda n: "two and a half dozen and a quarter of a million " * n,
+    "two events of one thing": lambda n: "It was written in 1931 and published in 1956, " * n,
+    "light words": lambda n: "It was " + "not finally " * n + "written in 1931 and published in 1956",
+    "nouns": lambda n: "the acquisition of Ann by Bob and " * n,
     "words": lambda n: "one hundred and two thousand " * n,
 }
 

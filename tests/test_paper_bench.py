@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import re
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.helpers import forked
 from tests.helpers.thinker import hotpotqa, longfact, make_thinker, webglm_qa
 from workbench.answers import answer_text, well_formed
 from workbench.answers.outline import citations, read_outline
@@ -25,7 +24,6 @@ from workbench.store import iter_feedback
 from workbench.types import CLAIM_LABELS, Feedback
 
 Cli = Callable[..., tuple[int, str, str]]
-ROOT = Path(__file__).resolve().parent.parent
 PPO = "steps=2 prompts_per_step=4 micro_batch=4 max_new_tokens=24 lora_r=4 save_every=1 learning_rate=1e-3".split()
 GRPO = "steps=2 prompts_per_step=2 group_size=4 micro_batch=8 max_new_tokens=24 lora_r=4 save_every=1".split()
 SETTINGS = {
@@ -95,8 +93,7 @@ def test_the_paper_bench_trains_by_a_judge_is_killed_and_goes_on(method: str, th
     out = tmp_path / "runs" / method
     with JudgeServer(reply=reply) as server:
         words = command(method, out, thinker, hotpotqa(tmp_path / "hotpot.json"), server.url)
-        dying = [sys.executable, "-m", "tests.helpers.dying_run", str(DIES_AT[method]), *words]
-        killed = subprocess.run(dying, cwd=ROOT, capture_output=True, text=True)
+        killed = forked.run("tests.helpers.dying_run", str(DIES_AT[method]), *words)
         assert killed.returncode == -signal.SIGKILL, killed.stderr[-2000:]
         asked = dict(server.asked)
         code, told, err = cli(*words, "--json")
@@ -138,8 +135,7 @@ def test_klcf_prepares_by_a_judge_is_killed_and_goes_on(thinker: Path, tmp_path:
     out = tmp_path / "runs" / "klcf"
     with JudgeServer(reply=truthful) as server:
         words = command("klcf", out, thinker, longfact(tmp_path / "longfact.jsonl"), server.url)
-        dying = [sys.executable, "-m", "tests.helpers.dying_run", str(DIES_AT["klcf"]), *words]
-        killed = subprocess.run(dying, cwd=ROOT, capture_output=True, text=True)
+        killed = forked.run("tests.helpers.dying_run", str(DIES_AT["klcf"]), *words)
         assert killed.returncode == -signal.SIGKILL, killed.stderr[-2000:]
         code, told, err = cli(*words, "--json")
         assert code == 0, err
@@ -167,8 +163,7 @@ def test_forag_learns_outlines_that_a_judge_writes_is_killed_and_goes_on(thinker
     with JudgeServer(reply=reply) as server:
         words = command("forag", out, thinker, webglm_qa(tmp_path / "webglm.jsonl"), server.url)
         for place in ("feedback:1", "3"):
-            dying = [sys.executable, "-m", "tests.helpers.dying_run", place, *words]
-            killed = subprocess.run(dying, cwd=ROOT, capture_output=True, text=True)
+            killed = forked.run("tests.helpers.dying_run", place, *words)
             assert killed.returncode == -signal.SIGKILL, killed.stderr[-2000:]
             left = {path.name for path in (out / "stages" / "cold_start").iterdir()}
             assert left == {".written.partial"} if place == "feedback:1" else {"written", "policy", "card.json"} <= left

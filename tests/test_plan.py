@@ -178,7 +178,7 @@ def test_memory_is_what_a_step_takes_on_a_cpu() -> None:
     activations kept and computed again."""
     rows, tokens, rank = 16, 64, 16
     how = {"rows": rows, "tokens": tokens, "lora_r": rank}
-    cases = list(product(SIZES, TRAINERS, (False, True)))
+    cases = [*product(["middle"], TRAINERS, (False, True)), *product(["large"], ("grpo", "sft"), (False, True))]
     jobs = [
         {"kind": SIZES[name][0], "sizes": SIZES[name][1], "trainer": trainer, "again": again, **how}
         for name, trainer, again in cases
@@ -190,7 +190,7 @@ def test_memory_is_what_a_step_takes_on_a_cpu() -> None:
             predicted(*SIZES[name], trainer, again, rows, tokens, rank, found["prompt"], found["row"]) / taken - 1, 3
         )
     print(shares)
-    assert len(shares) == 20 and all(abs(share) <= TOLERANCE for share in shares.values()), shares
+    assert len(shares) == 14 and all(abs(share) <= TOLERANCE for share in shares.values()), shares
 
 
 def test_the_largest_micro_batch_is_the_largest_that_fits_and_is_what_a_refusal_names() -> None:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import signal
 import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ from typing import Any
 import pytest
 
 import tests.helpers.offline_run as run
+from tests.helpers import forked
 from tests.helpers.tiny_model import byte_tokenizer, make_policy
 from tests.test_formats import names
 from workbench.bench import TINY_POLICY
@@ -232,9 +231,7 @@ def test_epochs_are_passes_whose_last_step_is_filled_up() -> None:
 
 
 def launch(policy: str, out: Path, kind: str, moment: str = "") -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "tests.helpers.offline_run", policy, str(out), kind, *([moment] if moment else [])]
-    root = Path(__file__).resolve().parent.parent
-    return subprocess.run(command, cwd=root, env=os.environ, capture_output=True, text=True, timeout=300)
+    return forked.run("tests.helpers.offline_run", policy, str(out), kind, *([moment] if moment else []))
 
 
 def result(out: Path) -> tuple[Any, ...]:

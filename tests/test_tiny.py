@@ -2,18 +2,16 @@
 
 import itertools
 import json
-import os
 import re
 import signal
 import subprocess
-import sys
-import time
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tests.helpers import forked
 from workbench.answers.abstention import is_abstention
 from workbench.tiny.curriculum import BETWEEN
 from workbench.tiny.drills import DRILLS
@@ -298,28 +296,24 @@ def test_every_kind_of_example_is_drawn_and_parsed():
         assert example.prompt and example.reply
 
 
-def build(out: Path, *arguments: str) -> subprocess.Popen:
-    code = "import sys, pathlib, workbench.tiny.build as p; p.build_policy(pathlib.Path(sys.argv[1]), size='small')"
-    return subprocess.Popen([sys.executable, "-c", code, str(out), *arguments], stderr=subprocess.DEVNULL, env=os.environ)
+def build(out: Path, until: Path | None = None) -> subprocess.CompletedProcess[str]:
+    words = ("world", "build", "--out", str(out), "--size", "small")
+    return forked.run("workbench.cli", *words, until=until, timeout=1200)
 
 
 @pytest.mark.slow
 def test_a_small_build_learns_its_world_and_survives_a_kill(tmp_path):
     whole, broken = tmp_path / "whole", tmp_path / "broken"
-    assert build(whole).wait() == 0
+    assert build(whole).returncode == 0
     card = json.loads((whole / "card.json").read_text())
     tiers = card["splits"]["test"]["short"]["greedy"]["by_tier"]
     assert tiers["known"]["accuracy"]["value"] > tiers["unknown"]["accuracy"]["value"] + 0.3
     assert "What it knows" in (whole / "README.md").read_text()
 
-    for stage in ("lesson-1", "lesson-2", "base"):
-        killed = build(broken)
-        while not (broken / "work" / f"{stage}.pt").exists():
-            assert killed.poll() is None, "the build ended before it wrote a checkpoint"
-            time.sleep(0.05)
-        killed.send_signal(signal.SIGKILL)
-        killed.wait()
-    assert build(broken).wait() == 0
+    for stage in ("lesson-2", "base"):
+        killed = build(broken, until=broken / "work" / f"{stage}.pt")
+        assert killed.returncode == -signal.SIGKILL and not (broken / "card.json").exists()
+    assert build(broken).returncode == 0
     for stage in ("base", "sft"):
         name = Path(stage) / "model.safetensors"
         assert (whole / name).read_bytes() == (broken / name).read_bytes()

@@ -366,14 +366,17 @@ def test_dev_accuracy_is_that_of_the_card(verifier: Verifier, slices: Path) -> N
 
 
 @pytest.mark.slow
-def test_public_slices_are_as_the_card_says(verifier: Verifier, slices: Path) -> None:
+@pytest.mark.parametrize("name", ["fool_me_twice/dev.jsonl", "fever_symmetric/fever_symmetric_dev.jsonl"])
+def test_public_slices_are_as_the_card_says(verifier: Verifier, slices: Path, tmp_path: Path, name: str) -> None:
+    """Those of short evidence: whole pages take minutes."""
     from workbench.entailment.slices import measure_slices
 
-    told = {row["file"]: row for row in json.loads((SHIPPED / "slices.json").read_text())}
-    found = {row["file"]: row for row in measure_slices(verifier, slices)}
-    assert set(found) == set(told)
-    for name, row in found.items():
-        assert row["support vs rest"] == pytest.approx(told[name]["support vs rest"], abs=0.02), name
+    (tmp_path / name).parent.mkdir()
+    (tmp_path / name).symlink_to(slices / name)
+    [told] = [row for row in json.loads((SHIPPED / "slices.json").read_text()) if row["file"] == name]
+    [found] = measure_slices(verifier, tmp_path)
+    assert found["file"] == name and found["n"] == told["n"]
+    assert found["support vs rest"] == pytest.approx(told["support vs rest"], abs=0.02)
 
 
 @pytest.mark.slow

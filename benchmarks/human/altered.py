@@ -2,8 +2,9 @@
 
 What the evidence says is then something else, and none of them may be called correct. `whole` is how many of the claims are
 called correct as they stand: what the rules cost. Each claim counts once, however many texts it comes with. Roles are exchanged
-in claims of our own (`turned.tsv`): when and where something happened ("life"), and who did it to whom ("deed"). Those kept
-aside were written before they were judged, and the rules were mended by what they showed: no figure of theirs is held out.
+in claims of our own (`turned.tsv`): when and where something happened ("life"), and who did it to whom ("deed"). They were
+written before they were judged, and the rules were mended by what they showed, those of `NEW` too: no figure of theirs is held
+out. `FIRST_SIGHT` is what was called correct of the new ones before that.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from workbench.types import Passage
 
 YEAR = re.compile(r"(?<![\d,.$£€-])(1\d{3}|20[0-2]\d)(?![\d,]\d|s\b|-)")
 TURNED = Path(__file__).parent / "turned.tsv"
+NEW = "new"
+FIRST_SIGHT = {"life": (6, 16), "deed": (7, 16)}  # 8 and 6 by the rules before them
 Alter = Callable[[Pair, random.Random], str | None]
 
 
@@ -72,7 +75,7 @@ def measure(given: Mapping[str, Halved], verifier: Remembered) -> dict[str, Any]
             both = [(pair, alter(pair, random.Random(f"{kind}-{pair.claim}"))) for pair in whole]
             found.setdefault(kind, {})[name] = _called(ways(verifier), [(pair, text) for pair, text in both if text])
     for kind in ("life", "deed"):
-        for name in HALVES:
+        for name in (*HALVES, NEW):
             found.setdefault(f"roles exchanged: {kind}", {})[name] = _called(ways(verifier), turned(name, kind))
     return found
 

@@ -1,18 +1,23 @@
 """Whether claims by rules say what their text says: labels given by hand, claim by claim.
 
-`claim_labels.tsv` has a line for each claim that was read of 105 responses: the response's id, the first 16 hexadecimal
+`claim_labels.tsv` has a line for each claim that was read of 199 responses: the response's id, the first 16 hexadecimal
 digits of the claim's SHA-256, whether the response says it (`said`), whether the rules made it before they were mended
 (`before`), and whether they made it when the response was first read (`first`). The texts are in the data sets alone.
 
 A claim is wrong if a reader of the response would not agree that it is said there: another subject, object or date; a
 condition, a doubt or a denial lost; a name cut; words that say nothing. What says less than the text, and a pronoun that
-stays, are right. One reader, who had made the rules, read the claims of the old and of the new rules mixed, without seeing
-whose they were.
+stays, are right. One reader, who had made the rules, read the claims. Of the first seven draws those of the old and of the
+new rules were mixed, without showing whose they were; of the last three, those of the new rules were read first.
 
 Half of the people and questions were kept aside (`half`). The rules were mended with 15 responses of the other half before
-the reader's eyes. The 90 of the half kept aside were read in six draws of 15: each was read and counted first, and only
+the reader's eyes. The first 90 of the half kept aside were read in six draws of 15: each was read and counted first, and only
 then was mended what it had shown. So `first` is what the rules do to text that nobody had looked at; what they do now to
 these texts is not.
+
+Then the rules were mended a second time, with what they made of the other half, and of 14 answers of QA-Feedback that are in
+no draw, before the reader's eyes. 94 responses that nobody had looked at were read after that in three draws, of which each
+showed what was mended before the next. There are no biographies among them: for these the half kept aside was used up. Their
+`before` is of the rules before that second mending, that of the other draws of those before the first.
 """
 
 from __future__ import annotations
@@ -34,16 +39,19 @@ from workbench.types import Extract, Question, Response
 
 LABELS = Path(__file__).with_name("claim_labels.tsv")
 LEAST = 40  # words of an answer that was read
-Draw = tuple[int, slice, slice, slice, slice, slice]  # a half, and which of the responses of each of its `pools`
+Draw = tuple[int, slice, slice, slice, slice, slice, slice]  # a half, and which of the responses of each of its `pools`
 NONE = slice(0)
 DRAWS: tuple[Draw, ...] = (
-    (0, slice(10), slice(5), NONE, NONE, NONE),
-    (1, slice(10), slice(5), NONE, NONE, NONE),
-    (1, slice(10, 20), slice(5, 10), NONE, NONE, NONE),
-    (1, slice(20, 30), slice(10, 15), NONE, NONE, NONE),
-    (1, slice(30, 34), slice(15, 20), slice(6), NONE, NONE),
-    (1, NONE, NONE, slice(6, 14), slice(7), NONE),
-    (1, NONE, NONE, slice(14, 22), NONE, slice(7)),
+    (0, slice(10), slice(5), NONE, NONE, NONE, NONE),
+    (1, slice(10), slice(5), NONE, NONE, NONE, NONE),
+    (1, slice(10, 20), slice(5, 10), NONE, NONE, NONE, NONE),
+    (1, slice(20, 30), slice(10, 15), NONE, NONE, NONE, NONE),
+    (1, slice(30, 34), slice(15, 20), slice(6), NONE, NONE, NONE),
+    (1, NONE, NONE, slice(6, 14), slice(7), NONE, NONE),
+    (1, NONE, NONE, slice(14, 22), NONE, slice(7), NONE),
+    (1, NONE, NONE, slice(22, 42), NONE, slice(7, 22), NONE),
+    (1, NONE, NONE, slice(42, 52), NONE, slice(22, 46), NONE),
+    (1, NONE, NONE, NONE, NONE, NONE, slice(25)),
 )
 Row = dict[str, str]
 
@@ -58,10 +66,11 @@ def half(group: str) -> int:
 
 
 def pools(folder: Path, which: int) -> list[list[Response]]:
-    """The responses of one half, by data set, in the order of the digests of their ids; QA-Feedback's are all of the second."""
+    """The responses of one half, by data set, in the order of the digests of their ids; QA-Feedback's and
+    FacTool's are all of the second."""
     people = [one.response for one in claims.read(folder) if one.facts and half(one.response.question.title) == which]
     long = [one.response for one in spans.qa_feedback(folder)]
-    found = (people, _answers(folder, which), long, _chats(folder, which), _texts(folder, which))
+    found = (people, _answers(folder, which), long, _chats(folder, which), _texts(folder, which), _short(folder))
     return [sorted(pool, key=lambda one: digest(one.id)) for pool in found]
 
 
@@ -83,6 +92,12 @@ def _chats(folder: Path, which: int) -> list[Response]:
     rows = json_lines(folder / "factcheck_gpt" / "factcheck-GPT-benchmark.jsonl")
     found = [Response(f"factcheck-gpt:{digest(row['prompt'])}", Question("", row["prompt"]), row["response"]) for row in rows]
     return [one for one in found if half(f"fcgpt:{one.question.text[:60]}") == which]
+
+
+def _short(folder: Path) -> list[Response]:
+    """FacTool's answers of ChatGPT to short questions, as Factcheck-GPT hands them on."""
+    rows = json_lines(folder / "factcheck_gpt" / "Factbench.factool-qa.jsonl")
+    return [Response(f"factool:{digest(row['prompt'])}", Question("", row["prompt"]), row["response"]) for row in rows]
 
 
 def _texts(folder: Path, which: int) -> list[Response]:

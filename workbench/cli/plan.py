@@ -32,17 +32,25 @@ def plan_command(
     judge_here: Annotated[
         str | None, typer.Option(metavar="MODEL", help="A judge that is served on the same GPU: its folder or public name.")
     ] = None,
+    claims: Annotated[
+        int | None, typer.Option(min=0, help="Claims that a response is taken to make: one to 24 tokens.")
+    ] = None,
+    questions: Annotated[
+        int | None, typer.Option(min=1, help="Questions to train on, where stages answer all of them.")
+    ] = None,
     as_json: Json = False,
 ) -> int:
     """Compute what a training needs before it is begun: memory, tokens, hours, and what to set where it does not fit."""
     with stdout_kept_clean():
         found = plan(
-            method, bench, policy=policy, gpu=gpu, overrides=overrides or [], prompt_tokens=prompt_tokens, judge=judge_here
-        )
+            method, bench, policy=policy, gpu=gpu, overrides=overrides or [], prompt_tokens=prompt_tokens, judge=judge_here,
+            claims=claims, questions=questions,
+        )  # fmt: skip
     show(found, as_json, _print)
     complain(found["note"])
-    if found["assumed"]:
-        complain(found["assumed"])
+    for assumed in (found["assumed"], found["judging"]["assumed"]):
+        if assumed:
+            complain(assumed)
     for remedy in found["remedies"]:
         complain(f"does not fit: {remedy}")
     return 2 if found["remedies"] else 0
@@ -59,10 +67,27 @@ def _print(found: Mapping[str, Any]) -> None:
         f"{found['method']} on {found['policy']}: {sizes}\nprompts are taken to have {found['prompt_tokens']} tokens",
         ("", *(f"{phase['phase']}\n{phase['rows']:,} rows of {phase['tokens']:,} tokens" for phase in phases)), rows,
     )  # fmt: skip
+    _print_judging(found["judging"])
     print_table("", ("", ""), [(name, text(found[key])) for name, key in _SCALARS.items() if found[key] not in (None, [], {})])
     print(_verdict(found))
 
 
+def _print_judging(found: Mapping[str, Any]) -> None:
+    """What a judge is asked in each stage, a step and in all; nothing where no stage asks one."""
+    rows: list[tuple[str, Any, Mapping[str, Any]]] = []
+    for one in found["stages"]:
+        rows += [(f"{one['stage']}, a response", one["claims"], one["a_response"])]
+        rows += [] if one["responses"] is None else [(f"{one['stage']}, {one['responses']:,} responses", one["claims"], one)]
+    rows += [("a step", None, found["per_step"])] if found["per_step"] else []
+    rows += [("in all", None, found["per_run"])]
+    if found["uncounted"] or found["per_run"]["requests"]:
+        head = ("where a language model judges", "claims", "requests", "tokens in", "tokens out")
+        print_table("", head, [(name, text(claims), *(f"{one[key]:,}" for key in _ASKED)) for name, claims, one in rows])
+    if found["uncounted"]:
+        print(f"not in all, for want of --questions: {', '.join(found['uncounted'])}")
+
+
+_ASKED = ("requests", "tokens_in", "tokens_out")
 _SCALARS = {
     "steps": "steps", "rows a step": "rows_per_step", "tokens a step": "tokens_per_step", "hours, assumed": "hours",
     "hours by part": "hours_by_part", "parts whose steps the data decide": "untimed",

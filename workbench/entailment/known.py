@@ -7,17 +7,18 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from math import gcd
 
+from workbench.entailment.parts import MOST
 from workbench.entailment.reading import Date, Token, month
 
-FRACTIONS = {"half": "50", "third": "33.3", "thirds": "66.7", "quarter": "25", "quarters": "75", "fifth": "20", "tenth": "10"}
 _BETWEEN = frozenset("and or to early late - –".split())
 _JOINED = frozenset("and or to - – &".split())
 _PARTED = frozenset("/ . -".split())
-_FRACTION = frozenset("half halves thirds quarters fifths sixths eighths tenths dozen dozens ⁄".split())
-_PARTS = frozenset("quarter third fourth fifth sixth seventh eighth ninth tenth".split())  # behind "a" and "one"
 ODD = frozenset("square sq cubic per mph kph kmh stone am pm oclock clock degree degrees knot knots".split())
 _COMPOUND = frozenset("ft feet foot hour hours minute minutes pound pounds lb".split())  # before a number: "6 ft 2 in"
+_HALF = Decimal("0.5")
+_DOZENS = range(20, 151)  # what "dozens" may be
 SMALL = 12  # a count up to here may be of what a passage lists one by one
 _SUMS = 1000  # numbers below may be parts of a sum
 MEASURES: dict[str, tuple[str, Decimal]] = {  # what a unit measures, and how much of it
@@ -40,6 +41,7 @@ class Known:
     values: set[Decimal] = field(default_factory=set)
     years: int = 0  # a bit for each
     dates: set[Date] = field(default_factory=set)  # with all their parts: a full date is there as its year and month too
+    yearless: set[Date] = field(default_factory=set)  # those of them whose year is not said, or said elsewhere
     decades: set[int] = field(default_factory=set)
     centuries: set[int] = field(default_factory=set)
     counted: defaultdict[str, set[Decimal]] = field(default_factory=lambda: defaultdict(set))  # by what is counted
@@ -47,9 +49,11 @@ class Known:
     ordered: list[Decimal] = field(default_factory=list)
     short: set[int] = field(default_factory=set)  # decades of an unsaid century: "the 80s"
     vague: set[int] = field(default_factory=set)  # years beside a number that may be of their date
-    unread: set[str] = field(default_factory=set)  # "number": a fraction; "measure": a time, a compound unit
+    unread: set[str] = field(default_factory=set)  # "dozens", without a number; "measure": a time, a compound unit
+    shares: set[Decimal] = field(default_factory=set)  # "half", "two thirds", "two in five", with what they leave
     counts: int = 0  # how many numbers that are no date may add up to a small count
     parts: int = 0  # a bit for each number below `_SUMS` that is no date
+    made: dict[Decimal, bool] = field(default_factory=dict)  # what `makes` found
     turned: int = 0  # `parts` the other way round
 
     def between(self, low: Decimal, high: Decimal, values: list[Decimal] | None = None) -> bool:
@@ -59,6 +63,22 @@ class Known:
 
     def year(self, low: int, high: int) -> bool:
         return bool(self.years >> low & ((1 << (high - low + 1)) - 1))
+
+    def partly(self, value: Decimal) -> bool:
+        """Whether `value` may be told by a part: so many percent, or so much of a number that is told as well."""
+        room = min(_HALF, Decimal(10) ** int(value.as_tuple().exponent) / 2)  # 66.7 of two thirds
+        dozens = "dozens" in self.unread and value in _DOZENS
+        return dozens or any(
+            abs(value - 100 * share) <= room or self.between((value - room) / share, (value + room) / share)
+            for share in self.shares
+        )
+
+    def makes(self, share: Decimal) -> bool:
+        """Whether a number and so much of it are told: 21 and 84 make a quarter."""
+        if share not in self.made:
+            parts = ((one * share - _HALF, one * share + _HALF) for one in self.ordered if one >= 10)
+            self.made[share] = any(self.between(*part) for part in parts)
+        return self.made[share]
 
     def sums(self, value: int) -> bool:
         """Whether two of the numbers make `value`."""
@@ -70,6 +90,7 @@ def known(texts: Iterable[Sequence[Token]]) -> Known:
     for tokens in texts:
         for i, token in enumerate(tokens):
             _learn(found, tokens, i, token)
+    found.dates |= found.yearless
     found.ordered = sorted(found.values)
     found.turned = int(f"{found.parts:0{_SUMS}b}"[::-1], 2)
     for sizes in found.measured.values():
@@ -84,33 +105,55 @@ def _learn(found: Known, tokens: Sequence[Token], i: int, token: Token) -> None:
         for date in token.either or (token.date,):
             _learn_date(found, *date)
         begins = tokens[max(0, i - 2) : i - 1] if i and tokens[i - 1].word in _JOINED else ()  # "3-5 May 1964"
-        found.dates |= {(0, token.date[1], day) for day in _days(begins)}
+        found.yearless |= {(0, token.date[1], day) for day in _days(begins)}
     elif number := _month(token):
         ends = tokens[i + 3 : i + 4] if i + 2 < len(tokens) and tokens[i + 2].word in _JOINED else ()  # "May 3-5"
         near = (*tokens[max(0, i - 2) : i], *tokens[i + 1 : i + 2], *ends)
-        found.dates |= {(0, number, 0), *((0, number, day) for day in _days(near))}
+        found.yearless |= {(0, number, 0), *((0, number, day) for day in _days(near))}
+    elif token.kind == "share":
+        _learn_share(found, tokens, i, token.values[0])
     elif token.values:
         _learn_number(found, tokens, i, token)
-    elif token.word in FRACTIONS:
-        found.values.add(Decimal(FRACTIONS[token.word]))
 
 
 def _days(tokens: Iterable[Token]) -> list[int]:
-    return [int(one.values[0]) for one in tokens if one.values and 0 < one.values[0] <= 31]
+    return [int(one.values[0]) for one in tokens if one.values and 1 <= one.values[0] <= 31]
 
 
 def _unread(tokens: Sequence[Token], i: int) -> str:
     """What kind of claim the token has nothing to say against, since its value is not read; or nothing."""
     token, before = tokens[i], tokens[i - 1].word if i else ""
-    if token.word in _FRACTION or (token.word in _PARTS and before in ("a", "an", "one", "1")):
-        return "number"
+    if token.word in ("dozen", "dozens"):
+        return "dozens"
     after = tokens[i + 1] if i + 1 < len(tokens) else Token("", "")
-    if token.word in ("in", "of", "/") and i and tokens[i - 1].kind == "cardinal" and after.kind == "cardinal":
-        return "number" if after.values[0] < 1000 else ""  # "two in five"
     timed = token.word == ":" and before.isdigit() and after.word.isdigit()
     if timed or token.word in ODD or token.unit in ODD or (token.word == "/" and before and after.kind == "word"):
         return "measure"
     return "measure" if token.word in _COMPOUND and after.kind == "cardinal" else ""
+
+
+def _learn_share(found: Known, tokens: Sequence[Token], i: int, share: Decimal) -> None:
+    """A part, and what it leaves; "half a mile" and "an hour and a half" are lengths besides."""
+    found.values |= {share, 100 * share}
+    found.shares |= {share, 1 - share}
+    _learn_unit(found, tokens, i, tokens[i])
+    noun = _stem(tokens[i - 2].word) if i > 1 and tokens[i - 1].word == "and" else ""
+    if noun in MEASURES:
+        number = tokens[i - 3].values[:1] if i > 2 else ()
+        found.measured[MEASURES[noun]].append((*number, Decimal(1))[0] * MEASURES[noun][1] + share * MEASURES[noun][1])
+
+
+def _learn_ratio(found: Known, tokens: Sequence[Token], i: int, whole: Decimal) -> None:
+    """ "two in five", "3 out of 8", "5/8": so many percent, and those that are left."""
+    middle = [token.word for token in tokens[max(0, i - 3) : i]]
+    back = 3 if middle[-2:] == ["out", "of"] else 2 if middle and middle[-1] in ("in", "of", "/") else 0
+    part = tokens[i - back].values[:1] if 0 < back <= i and tokens[i - back].kind == "cardinal" else ()
+    if not part or not 0 < part[0] < whole < 1000:
+        return
+    share = part[0] / whole
+    found.values |= {100 * share, 100 - 100 * share, whole - part[0]}
+    if part[0] == int(part[0]) and whole / gcd(int(part[0]), int(whole)) <= MOST:
+        found.shares |= {share, 1 - share}
 
 
 def _learn_date(found: Known, year: int, number: int, day: int) -> None:
@@ -125,7 +168,10 @@ def _learn_date(found: Known, year: int, number: int, day: int) -> None:
 def _learn_number(found: Known, tokens: Sequence[Token], i: int, token: Token) -> None:
     value = token.values[0]
     found.values.update(token.values if token.kind != "decade" else ())
+    if token.kind == "ordinal" and i and tokens[i - 1].word in ("a", "an") and 2 < value <= MOST:
+        found.shares |= {1 / value, 1 - 1 / value}  # "a third less"
     if token.kind == "cardinal" and value == int(value):
+        _learn_ratio(found, tokens, i, value)
         _learn_year(found, int(value))
         _learn_count(found, tokens, i, int(value))
         begun = year_of(tokens[i - 2]) if i > 1 and tokens[i - 1].word in ("-", "–", "/") and value < 100 else 0

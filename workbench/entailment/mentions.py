@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from workbench.entailment.known import known
-from workbench.entailment.names import names_of, unnamed
+from workbench.entailment.names import FOREIGN, names_of, unnamed
 from workbench.entailment.numbers import missing
 from workbench.entailment.reading import Token, affirmed, read
 from workbench.entailment.roles import deed_of, told, turned
@@ -21,13 +21,8 @@ ENGLISH = frozenset(
     "the of and in is was a an by to for with at on from are were be been it its he she his her they their has had have that "
     "this as who which but or not no there against over about after before into during when while born won lost".split()
 )
-# Words of other languages that no English sentence has but in names.
-FOREIGN = frozenset(
-    "der das und ist wurde ein eine einen einem einer im mit vom zu zum zur dem des auf nicht sich auch bei nach aus sie le la "
-    "les une et dans avec qui que il elle aux etait ete el los las una es por fue del para gli della dello nel nella stato di "
-    "uma foi em ao het een werd zijn voor niet te dat och ar ett blev og er af av som na sie byl ve bir yang adalah pada "
-    "de da du os".split()
-)
+# Of these, what other languages have as well: beside a foreign word they do not make a claim English.
+SHARED = frozenset("of and in is was a an to for on at by he her has had have as but or no not over been lost".split())
 SHOWN = 3  # objections of one kind
 Objection = tuple[str, str]  # one of `OBJECTIONS`, and the words of the claim that it is about
 
@@ -54,12 +49,17 @@ def objections(claim: str, evidence: Mentioned) -> list[Objection]:
 
 
 def is_english(tokens: Sequence[Token]) -> bool:
-    """Whether a claim has an English function word, verb or number, and no other language's word but in names ("Das Boot")."""
+    """Whether a claim has an English function word, verb or number: one that no other language has, if a word of another
+    language is there that belongs to no name ("Das Boot"). A foreign word alone is no way round the rules."""
     words = [token for token in tokens if token.kind == "word"]
-    if any(token.word in FOREIGN and not (i and token.name) and not _in_name(words, i) for i, token in enumerate(words)):
-        return False
-    said = any(token.word in ENGLISH or (not token.name and deed_of(token.word)) for token in words)
+    alien = any(token.word in FOREIGN and not (i and token.name) and not _in_name(words, i) for i, token in enumerate(words))
+    said = any(_is_said(token, i, ENGLISH - SHARED if alien else ENGLISH) for i, token in enumerate(words))
     return said or not words or any(token.spelt for token in tokens)
+
+
+def _is_said(token: Token, i: int, words: frozenset[str]) -> bool:
+    capital = token.name and i > 0
+    return (token.word in words and not (capital and words is not ENGLISH)) or (not capital and bool(deed_of(token.word)))
 
 
 def _in_name(words: Sequence[Token], i: int) -> bool:

@@ -18,6 +18,13 @@ from workbench.answers.text import MONTHS
 from workbench.entailment.reading import Token
 
 SMALL = frozenset("of the and for in on to de la du des der von van al el bin a an at".split())
+# Words of other languages that no English sentence has but in names.
+FOREIGN = frozenset(
+    "der das und ist wurde ein eine einen einem einer im mit vom zu zum zur dem des auf nicht sich auch bei nach aus sie le la "
+    "les une et dans avec qui que il elle aux etait ete el los las una es por fue del para gli della dello nel nella stato di "
+    "uma foi em ao het een werd zijn voor niet te dat och ar ett blev og er af av som na sie byl ve bir yang adalah pada "
+    "de da du os".split()
+)
 _INSIDE = SMALL - frozenset("and for in on to a an at".split())  # these stand between two names as well
 PRONOUNS = frozenset("it he she they his her its their this that these there".split())
 DAYS = frozenset("monday tuesday wednesday thursday friday saturday sunday".split())
@@ -139,7 +146,7 @@ def _is_passed_over(token: Token) -> bool:
     """Titles, small words, days and months; and "TV", "USD", "TX", which may be short for any word."""
     word = token.word
     return (
-        len(word) < 2 or word == "no" or word in SMALL or word in TITLES or word in DAYS or word in MONTHS
+        len(word) < 2 or word == "no" or word in SMALL or word in FOREIGN or word in TITLES or word in DAYS or word in MONTHS
         or (len(word) < 4 and token.shown.isupper())
     )  # fmt: skip
 

@@ -16,10 +16,12 @@ from workbench.entailment.reading import Date, Token
 
 ABOUT = frozenset("about around approximately approx roughly circa c ca some nearly almost close estimated".split())
 OVER, UNDER = frozenset("over than above least exceeding".split()), frozenset("under below most within".split())
+LATEST = 2199  # year
 NOT = frozenset("no not".split())
 FEWER = frozenset("less fewer lower under".split())
 LISTED = 3  # and up to here a passage seldom says the number
 ROUGH = Decimal("0.05")  # how far a rounded number may be off
+NEAR = Decimal("0.01")  # how near two parts are that may be one
 AGES = {"year": 1, "years": 1, "aged": 1, "age": 1, "season": 1, "seasons": 1, "decade": 10, "decades": 10, "centuries": 100}
 TIMES = frozenset(
     "in since by until till from to year during before after early late mid spring summer autumn fall winter".split()
@@ -37,6 +39,8 @@ def _is_missing(tokens: Sequence[Token], i: int, token: Token, evidence: Known) 
     if not token.values or (token.kind == "word" and len(token.word) < 2):
         return False
     value = token.values[0]
+    if token.kind == "share":
+        return _lacks_share(tokens, i, value, evidence)
     if token.kind == "decade":
         return _lacks_decade(int(value), token, evidence)
     if value <= 31 and (number := month_beside(tokens, i)):
@@ -51,19 +55,28 @@ def _is_missing(tokens: Sequence[Token], i: int, token: Token, evidence: Known) 
 
 
 def _has_date(date: Date, evidence: Known) -> bool:
-    """A full date may be told in two places: its day in one, its year in the other."""
+    """A full date may be told in two places, its day in one without a year and its year in the other."""
     year, number, day = date
     if not evidence.year(year, year):
         return False
     if year in evidence.vague:
         return True
-    return date in evidence.dates or (not day and (0, number, 0) in evidence.dates) or (0, number, day) in evidence.dates
+    return date in evidence.dates or (0, number, day) in evidence.yearless
 
 
 def _lacks_ordinal(tokens: Sequence[Token], i: int, value: Decimal, evidence: Known) -> bool:
     if is_century(tokens, i):
         return int(value) not in evidence.centuries and not evidence.short
     return value > LISTED and value not in evidence.values
+
+
+def _lacks_share(tokens: Sequence[Token], i: int, value: Decimal, evidence: Known) -> bool:
+    """Whether the evidence tells other parts alone than "a quarter of them"."""
+    words = {one.word for one in tokens[max(0, i - 3) : i]}
+    counted = tokens[i + 1 : i + 2] and tokens[i + 1].word == "of"
+    if not counted or not evidence.shares or not words.isdisjoint(ABOUT | OVER | UNDER):
+        return False
+    return not any(abs(one - value) < NEAR for one in evidence.shares) and not evidence.makes(value)
 
 
 def _lacks_decade(value: int, token: Token, evidence: Known) -> bool:
@@ -98,6 +111,10 @@ def _is_bound(tokens: Sequence[Token], i: int, value: Decimal, evidence: Known) 
     if words[-1:] in (["and"], ["to"], ["-"]) and i > 2 and tokens[i - 3].word == "between":
         low = tokens[i - 2].values
         return bool(low) and evidence.between(low[0], value)
+    if words[-1:] in (["before"], ["after"]):
+        return _is_beside(words, int(value), evidence)
+    if words and words[-1] in TIMES and _is_year(tokens, i, tokens[i], nouns_of(tokens, i)):
+        return False  # "It opened over there in 1932"
     over = not OVER.isdisjoint(words) or after in (["or", "more"], ["or", "over"])
     under = not UNDER.isdisjoint(words) or words[-2:] == ["up", "to"] or after in (["or", "less"], ["or", "fewer"])
     if not over and not under:
@@ -106,27 +123,41 @@ def _is_bound(tokens: Sequence[Token], i: int, value: Decimal, evidence: Known) 
     return evidence.between(Decimal(0), value) if below else bool(evidence.ordered) and evidence.ordered[-1] >= value
 
 
+def _is_beside(words: Sequence[str], year: int, evidence: Known) -> bool:
+    """ "Before 1932" is any year before, "the year before 1932" is one."""
+    before, one = words[-1] == "before", words[-2:-1] == ["year"]
+    first, last = (1, year - 1) if before else (year + 1, LATEST)
+    if one:
+        first, last = (last, last) if before else (first, first)
+    return 0 < first <= last <= LATEST and evidence.year(first, last)
+
+
 def _is_unsaid(tokens: Sequence[Token], i: int, token: Token, evidence: Known) -> bool:
-    """Whether the evidence may say the number in a form that is not read, or as a sum. A year it would write."""
+    """Whether the evidence may say the number in a form that is not read, as a part or as a sum. A year it would write."""
     value = token.values[0]
     if not evidence.values.isdisjoint(grouped(tokens, i)):
         return True
-    if value != int(value) or token.kind != "cardinal":
-        return bool(evidence.unread)
     nouns = nouns_of(tokens, i)
-    plural = i + 1 < len(tokens) and tokens[i + 1].word.endswith("s")
-    timed = any(one.word in TIMES for one in tokens[max(0, i - 3) : i])
-    if 1000 <= value < 2200 and not token.rounded and (timed or not (nouns and plural)):
-        return False
     near = {one.word for one in tokens[max(0, i - 1) : i + 2]}
     measured = not {":", "/", *ODD}.isdisjoint(near) or any(noun in MEASURES or noun in ODD for noun in nouns)
+    unread = measured and "measure" in evidence.unread
+    if value != int(value) or token.kind != "cardinal":
+        return unread or (token.kind == "cardinal" and evidence.partly(value))
+    if _is_year(tokens, i, token, nouns):
+        return False
     half = Decimal("0.5")
     return (
-        "number" in evidence.unread
-        or (measured and "measure" in evidence.unread)
+        unread
+        or evidence.partly(value)
         or (value > SMALL and evidence.sums(int(value)))
         or (value >= LISTED and not token.rounded and evidence.between(value - half, value + half))
     )
+
+
+def _is_year(tokens: Sequence[Token], i: int, token: Token, nouns: Sequence[str]) -> bool:
+    plural = i + 1 < len(tokens) and tokens[i + 1].word.endswith("s")
+    timed = any(one.word in TIMES for one in tokens[max(0, i - 3) : i])
+    return 1000 <= token.values[0] < 2200 and not token.rounded and (timed or not (nouns and plural))
 
 
 def _rounded(tokens: Sequence[Token], i: int, token: Token, evidence: Known) -> bool:
@@ -135,7 +166,7 @@ def _rounded(tokens: Sequence[Token], i: int, token: Token, evidence: Known) -> 
     about = any(word in ABOUT for word in words)
     step = Decimal(10) ** _trailing(value)
     if dated:
-        return about and evidence.year(max(1, int(value) - 5), int(value) + 5)
+        return _is_about_year(tokens, i) and evidence.year(max(1, int(value) - 5), int(value) + 5)
     if about:
         room = max(value * ROUGH, step / 2 if step > 1 else Decimal(0))
     elif token.rounded:
@@ -143,6 +174,14 @@ def _rounded(tokens: Sequence[Token], i: int, token: Token, evidence: Known) -> 
     else:
         room = value / 100 if step >= 1000 else Decimal(0)
     return room > 0 and evidence.between(value - room, value + room)
+
+
+def _is_about_year(tokens: Sequence[Token], i: int) -> bool:
+    """ "around 1850", "c. 1850", "around the year 1850": "some time in 1850" is a year like any other."""
+    before = [one.word for one in tokens[max(0, i - 4) : i] if one.kind != "mark" and one.word not in ("the", "year")]
+    if before[-1:] == ["in"]:
+        before.pop()
+    return bool(before) and before[-1] in ABOUT - {"some", "close"}
 
 
 def _trailing(value: Decimal) -> int:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from workbench.answers.kept import kept
 from workbench.answers.text import MONTHS, SCALES, canonical, read_number
+from workbench.entailment.parts import Part, read_part
 
 LONGEST = 18  # digits of a number; a longer row of digits is a code, and is compared as a word
 Date = tuple[int, int, int]  # year, month and day; 0 where it is not said
@@ -29,6 +30,7 @@ _DAY_OF = re.compile(r"(?<=\d)(st|nd|rd|th) day of\b")
 _DOTTED_DAY = re.compile(rf"(?<!\w)(\d{{1,2}})\. (?=(?:{'|'.join(MONTHS)}) \d{{4}})", re.I)
 _FEET = re.compile("(\\d)['’′] ?(\\d{1,2})(?=\"|″|”|''|\\b)")
 _TO_DATE = re.compile(r"(?<=\d)-(?=[12]\d{3}-\d\d(?:-\d\d)?(?![\w-]))")
+_VULGAR = re.compile("(?<=\\d)(?=[¼-¾⅐-⅞])")
 _GROUPS = re.compile(r"(?<![\d.,])\d{1,3}(?:\.\d{3}){2,}(?![\d.]\d|,?\d)")
 _SHORT = {"k": 10**3, "m": 10**6, "mn": 10**6, "b": 10**9, "bn": 10**9, "tn": 10**12}
 _UNITS = "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth"
@@ -45,7 +47,7 @@ _NO_DENIAL = frozenset("only just merely until before less fewer more later earl
 _DOUBT = frozenset("disputed doubted denied wrong untrue false doubt question secret wonder surprise coincidence".split())
 _STOPS = frozenset("; . ! ? : ( ) \n but".split(" "))
 _PAUSES = frozenset(", - – —".split())
-_SHORTENED = frozenset("mr mrs ms dr st jr sr no".split())
+SHORTENED = frozenset("mr mrs ms dr st jr sr no".split())
 _GOES_ON = frozenset("he she it they we i was is were had has won became wrote made".split())  # behind "and": a new statement
 _OR = frozenset("or nor".split())
 
@@ -57,7 +59,7 @@ class Token(NamedTuple):
     shown: str
     name: bool = False  # begins with a capital
     values: tuple[Decimal, ...] = ()
-    kind: str = "word"  # or "cardinal", "ordinal", "decade", "date", "mark"
+    kind: str = "word"  # or "cardinal", "ordinal", "decade", "date", "share" (a part, below 1), "mark"
     date: Date = (0, 0, 0)
     either: tuple[Date, ...] = ()  # of "03/04/1964" both dates; then `date` has the year alone
     spelt: bool = False  # in words: "twelve"
@@ -113,7 +115,7 @@ def _ends_denial(tokens: Sequence[Token], i: int, choice: bool) -> bool:
     """Whether a new statement begins; "not in 1998, 1999 or 2000" is one denial."""
     word, after = tokens[i].word, tokens[i + 1] if i + 1 < len(tokens) else tokens[i]
     if word in _STOPS:
-        return word != "." or i == 0 or tokens[i - 1].word not in _SHORTENED
+        return word != "." or i == 0 or tokens[i - 1].word not in SHORTENED
     listed = bool(after.values) or after.kind == "date" or (after.name and choice) or after.word in _OR
     if word in _PAUSES:
         return not (listed and (choice or word != ","))
@@ -122,7 +124,7 @@ def _ends_denial(tokens: Sequence[Token], i: int, choice: bool) -> bool:
 
 def _plain_dates(text: str) -> str:
     """Dates, lengths and numbers in the writings that `canonical` does not know."""
-    text = _DOTTED_DAY.sub(r"\1 ", _DAY_OF.sub(r"\1 of", _FEET.sub(r"\1 ft \2 in", text)))
+    text = _DOTTED_DAY.sub(r"\1 ", _DAY_OF.sub(r"\1 of", _FEET.sub(r"\1 ft \2 in", _VULGAR.sub(" ", text))))
     text = _SLASHED.sub(_slashed, _YEAR_FIRST.sub(lambda one: _either([one[1]], int(one[3]), int(one[4])) or one[0], text))
     text = _SPAN.sub(lambda one: f"{one[1]} - {one[3]}" if one[3] > one[2] else one[0], text)
     return _GROUPS.sub(lambda one: one[0].replace(".", ""), text)
@@ -175,6 +177,10 @@ def _joined(pieces: list[Token], i: int) -> tuple[Token, int]:
     piece, after = pieces[i], pieces[i + 1].word if i + 1 < len(pieces) else ""
     if piece.word in _DECADES:
         return piece._replace(values=(Decimal(_DECADES[piece.word]),), kind="decade", spelt=True), 1
+    if piece.word in _BEGINS or piece.kind == "cardinal":
+        window = pieces[i : i + 12]
+        if part := read_part([one.word for one in window], pieces[i - 1].word if i else ""):
+            return _parted(window[: part.used], part), part.used
     if piece.word in _ORDINAL:
         return _ordinal(piece, _ORDINAL[piece.word], 1)
     if piece.word in _TENS and 0 < _ORDINAL.get(after, 0) < 10:
@@ -191,6 +197,13 @@ def _joined(pieces: list[Token], i: int) -> tuple[Token, int]:
     return Token(str(value), shown, values=(value,), kind="cardinal", spelt=spelt, rounded=rounded or piece.rounded), used
 
 
+def _parted(pieces: Sequence[Token], part: Part) -> Token:
+    shown, kind = " ".join(one.shown for one in pieces), "share" if part.share else "cardinal"
+    word = str(part.value) if part.value == int(part.value) else shown.casefold()
+    spelt = pieces[0].kind != "cardinal"
+    return Token(word, shown, values=(part.value,), kind=kind, spelt=spelt, rounded=part.rounded)
+
+
 def _ordinal(piece: Token, value: int, used: int) -> tuple[Token, int]:
     return piece._replace(values=(Decimal(value),), kind="ordinal", spelt=True), used
 
@@ -199,6 +212,7 @@ _WORDS = frozenset(
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen "
     "nineteen".split()
 ) | frozenset(_TENS)
+_BEGINS = _WORDS | frozenset("a an half dozen".split())
 
 
 def roman_value(text: str) -> int:

@@ -8,7 +8,7 @@ import random
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,7 @@ class TrainConfig:
     weight_decay: float = 0.01
     rank: int = 56  # of what is kept of each changed matrix
     keep: float = 0.8  # of the change
-    bfloat16: bool = True  # matrix products in bfloat16: nearly twice as fast where the processor has them
+    bfloat16: bool | None = None  # matrix products in bfloat16; None: where the processor has them, elsewhere they are slow
     seed: int = 0
     threads: int = DEFAULT_THREADS
     save_every: int = 200
@@ -55,7 +55,7 @@ def train_verifier(data: Path, dev: Path | None, out: Path, config: TrainConfig)
     from safetensors.torch import save_file
 
     base_folder()  # what is missing is said before the long work, and so is a bad row
-    split = read_split(data, dev, config.weights)
+    split, config = read_split(data, dev, config.weights), _settled(config)
     out.mkdir(parents=True, exist_ok=True)
     model, seconds = fit(split.rows, config, out / "training.pt")
     save_file(compress(model, config.rank, config.keep), out / "adapter.safetensors")
@@ -77,6 +77,7 @@ def fit(rows: Sequence[Row], config: TrainConfig, checkpoint: Path) -> tuple[Any
     """
     import torch
 
+    config = _settled(config)
     with use_threads(config.threads):
         torch.manual_seed(0)
         model = new_model(config.dropout)  # the same fresh head whatever the seed, or runs could not be merged
@@ -91,6 +92,16 @@ def fit(rows: Sequence[Row], config: TrainConfig, checkpoint: Path) -> tuple[Any
             epoch += 1
             batches = epoch_batches(rows, encoder, config, epoch)
         return training.model.eval(), training.seconds
+
+
+def _settled(config: TrainConfig) -> TrainConfig:
+    """Whether this processor multiplies in bfloat16 by itself; where it does not, a step takes five times as long."""
+    import torch
+
+    if config.bfloat16 is not None:
+        return config
+    able = torch.cpu.get_capabilities()
+    return replace(config, bfloat16=bool(able.get("avx512_bf16") or able.get("amx_bf16")))
 
 
 def epoch_batches(rows: Sequence[Row], encoder: Encoder, config: TrainConfig, epoch: int) -> list[list[tuple[Any, Row]]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 from workbench.extract import english
 
@@ -50,19 +51,24 @@ _AIMS = frozenset("fame prominence power stardom critical commercial number".spl
 _PARTICIPLES = frozenset(
     "set won held made written built sold known called taught given taken led found born sung drawn worn shot run".split()
 )
+_WITH_FOR = re.compile(r"(?:allow|account|provid|stand|stood|call|look|wait|car|pa(?:ys|id)|striv|aim|search|vot)")
 
 
 def adjuncts(verb: str, rest: str) -> tuple[str, list[str]]:
     """The core of a predicate, and the phrases behind it that can follow the verb on their own."""
     tokens = list(english.TOKEN.finditer(english.blank(rest)))
     words = [token[0] for token in tokens]
-    if ":" in words or _DWELLING.fullmatch(verb):
+    if ":" in words or _DWELLING.fullmatch(verb) or (words[:1] == ["for"] and _WITH_FOR.match(verb)):
         return rest, []
     cuts: list[int] = []
     for i in range(_stop(words)):
         if not _begins(verb, rest, words, i, tokens[i].start()):
             continue
         here = tokens[i].start()
+        if words[i] == "with" and i and words[i - 1] == ",":
+            break  # "the flag, with 15 stars"
+        if words[i] == "under" and cuts:
+            continue  # "against the army under Bo's command"
         if i and words[i] == "for" and cuts:
             cuts.append(here)
             break
@@ -73,12 +79,21 @@ def adjuncts(verb: str, rest: str) -> tuple[str, list[str]]:
             break
     if not cuts:
         return rest, []
+    if _APPENDED.search(rest, 0, cuts[-1]) or any(
+        _CONJUNCT.search(rest, a, b) and not TEMPORAL.match(rest, b) for a, b in pairwise(cuts)
+    ):
+        return rest, []
     pieces = [_ENDING.sub("", rest[a:b].strip(" ,")) for a, b in zip(cuts, [*cuts[1:], len(rest)], strict=True)]
     if any(_ANOTHER.search(piece) for piece in pieces):
         return rest, []
     return rest[: cuts[0]].strip(" ,"), pieces
 
 
+_JOINING = english.PREPOSITIONS | english.DETERMINERS | frozenset("and or but also then later respectively".split())
+_APPENDED = re.compile(rf", (?!(?:{'|'.join(_JOINING)})\b)[a-z]+ ")  # ", up from 4,000 in", ", again starring her in"
+_CONJUNCT = re.compile(  # whose phrase the next may be: "number one in Osk and number two in Vetra"
+    rf" and (?!(?:{'|'.join(english.PREPOSITIONS | english.ADVERBS)})\b)[a-z]"
+)
 _ENDING = re.compile(r",? (?:and|or|but)$")
 _ANOTHER = re.compile(
     r" and an? |, and (?:of|for|as|to|in|at|on|by|with|from) | and (?:his|her|their|its) |\d,? and [A-Z]|\d,? and "

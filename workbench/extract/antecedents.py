@@ -35,7 +35,7 @@ _OF_EVENTS = frozenset(  # ", which led to": all that was said may be what did s
 )
 
 
-def who(subject: str, previous: str, link: str) -> str:
+def who(subject: str, previous: str, link: str, verb: str) -> str:
     """Who a "who" is: what the sentence is about if it says what that is, unless somebody else was named last."""
     text = _without_dates(previous)
     if _ANYBODY.search(text) or _OTHERS.search(text):
@@ -50,10 +50,14 @@ def who(subject: str, previous: str, link: str) -> str:
         found = _phrase(previous)
         if related := _RELATION.search(found):
             found = related[1] if re.fullmatch(NAME, related[1]) else ""
+        if told := re.fullmatch(rf"(?:an?|the) ([^,]+) of ({NAME})", found):
+            found = found if english.AGENTS.search(told[1]) else told[2]  # "the story of Ana, who falls"
         return found if link.startswith(",") or found[:1].isupper() or found.startswith("the ") else ""
     if related := _RELATION.search(text):
         named = re.search(rf"(?:^|named |called ){NAME}(?=,|$)", related[1])
         return re.sub(r"^(?:named|called) ", "", named[0]) if named else ""
+    if verb in ("are", "were", "have", "do") and not re.search(r"s$|\band\b|^They$", subject):
+        return ""  # "It is a body of members who are elected"
     of = _OF.search(text)  # "a fan of Ana Bo, who": the fan, or Ana Bo?
     return "" if of and " " in of[1] and not _NO_PERSON.search(of[1]) else subject
 
@@ -102,6 +106,8 @@ def _phrase(text: str) -> str:
     if not start or words[start - 1] == "by":  # the maker, or what is made
         return ""
     found = text[tokens[start].start() :].strip(" ,")
+    if re.match(rf"{NAME} (?:in|on|at) [A-Z]", found):
+        return ""  # "starred with Ana Bo in Rain, which"
     plain = _PLAIN.match(found) and len(found.split()) <= _LONGEST and " and " not in english.blank(found)
     return found if plain else ""
 

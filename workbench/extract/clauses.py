@@ -7,6 +7,7 @@ import re
 from workbench.extract import english
 from workbench.extract.adjuncts import TEMPORAL
 from workbench.extract.examples import works
+from workbench.extract.guard import breaks, has_verb, undivided
 from workbench.extract.leads import is_world
 from workbench.extract.places import LAND, WHOLE_LAND, places_of
 from workbench.extract.reader import Reader
@@ -15,7 +16,7 @@ from workbench.extract.reader import Reader
 def clauses(sentence: str) -> list[str]:
     """The claims of one sentence, in the order of their words; the sentence itself where it cannot be divided."""
     text = _HEDGE.sub("", _clean(sentence), count=1)
-    if len(text) > LONGEST or _CONDITION.search(text) or ",\n" in sentence:
+    if len(text) > LONGEST or _CONDITION.search(text) or ",\n" in sentence or undivided(text):
         return [_finish(text)]
     named = works(text)
     text, aside = _brackets(text)
@@ -25,29 +26,11 @@ def clauses(sentence: str) -> list[str]:
         return [_finish(text), *(_finish(claim) for claim in aside)]
     read = [*Reader().read(text, lead), *born]
     lost = is_world(lead) and any(lead.casefold() not in claim.casefold() for claim in read)
-    if lost or (any(_broken(claim) for claim in read) and _has_verb(text)):
+    if lost or (any(breaks(claim, text) for claim in read) and has_verb(text)):
         read = [f"{lead}, {text}" if lead else text, *born]
     drafts = [said for draft in read for said in (draft, *places_of(draft))]
     claims = dict.fromkeys(_finish(claim) for claim in [*drafts, *named, *aside])
     return [claim for claim in claims if len(claim.split()) > 1] or [_finish(text)]
-
-
-_UNFINISHED = english.AUXILIARIES | frozenset(
-    "a an the my our your and or but of for to with from at as into by than be been being most very made making having using "
-    "including such".split()
-)
-_GARBLED = re.compile(r"\b(?:in to|of to|of of|to to|in in|of in|the and|an? and|and and|the or|is is|was was)\b(?! \d)")
-
-
-def _broken(claim: str) -> bool:
-    """Whether a claim cannot be one: it has no verb, breaks off, or joins what does not go together."""
-    words = english.TOKEN.findall(english.blank(claim.strip(" ,;.")))
-    return bool((len(words) > 1 and words[-1] in _UNFINISHED) or _GARBLED.search(english.blank(claim)) or not _has_verb(claim))
-
-
-def _has_verb(text: str) -> bool:
-    words = english.TOKEN.findall(english.blank(text))
-    return any(english.is_verb(words, i) or re.fullmatch(r"[a-z]+s", words[i]) for i in range(1, len(words)))
 
 
 def _clean(sentence: str) -> str:
@@ -73,7 +56,7 @@ def _brackets(text: str) -> tuple[str, list[str]]:
     name, *_ = text.split(" (")
     words = english.TOKEN.findall(name)
     years = re.match(_LIFE, text[len(name) :].strip())
-    told = _has_verb(text[len(name) :])  # "Ana Bo (1990–1994)" alone may be a term of office
+    told = has_verb(text[len(name) :])  # "Ana Bo (1990–1994)" alone may be a term of office
     if years and told and (years[1] or years[3] or years[4]) and not any(english.is_verb(words, i) for i in range(len(words))):
         aside = [f"{name} was {_when('born', years[2])}"] + ([f"{name} {_when('died', years[3])}"] if years[3] else [])
     return re.sub(r"\s*\([^()]*\)", "", text), aside
@@ -94,11 +77,10 @@ def _when(verb: str, date: str) -> str:
 
 
 LONGEST = 2000  # characters; what is longer is no sentence of prose
-_HEDGE = re.compile(  # a hedge of the whole sentence is no part of the claim
-    r"^(?:(?:perhaps|possibly|probably|maybe|apparently|reportedly|allegedly),?|(?:as far as i know|to my knowledge),"
-    r"|i'?m not (?:\w+ )?sure,? but|i am not (?:\w+ )?sure,? but)?\s*(?:(?:i (?:think|believe|guess|suspect)|it is "
-    r"(?:possible"
-    r"|likely|believed|thought|said)(?! to\b))(?: that)?\s+|(?<=\s))",
+_HEDGE = re.compile(  # the speaker's own hedge of the whole sentence is no part of the claim; what others say or believe stays
+    r"^(?:(?:perhaps|possibly|probably|maybe),?|(?:as far as i know|to my knowledge),"
+    r"|i'?m not (?:\w+ )?sure,? but|i am not (?:\w+ )?sure,? but)?\s*"
+    r"(?:i (?:think|believe|guess|suspect)(?: that)?\s+|(?<=\s))",
     re.I,
 )
 _CONDITION = re.compile(
@@ -110,9 +92,9 @@ _WITHIN = frozenset("in on at under within".split())
 _LEAD_IN = re.compile(
     r"^(?:(?:yes|no|yeah|nope|indeed|correct|right|well|actually)[,;:–—]+"
     r"|(?:in addition|as a result|as such|in fact|for example|for instance|on the other hand),|(?:however|additionally"
-    r"|furthermore|moreover|overall|also|instead|meanwhile|therefore|thus|and|but|nevertheless|today|currently|later|hence"
+    r"|furthermore|moreover|overall|also|instead|meanwhile|therefore|thus|and|but|nevertheless|nonetheless|today|currently|later|hence"
     r"|eventually|finally|notably|unfortunately|sadly),?|(?:so|then|still|again|first|second|third|lastly|next|besides"
-    r"|likewise),|(?!(?:probab|possib|reported|alleged|supposed|presumab|apparent)ly)[a-z]+ly,)\s+",
+    r"|likewise|yet|plus|otherwise|afterwards?),|(?!(?:probab|possib|reported|alleged|supposed|presumab|apparent)ly)[a-z]+ly,)\s+",
     re.I,
 )
 _INTRO = re.compile(
@@ -129,8 +111,17 @@ _IN_LAND = (
 )
 
 
+_MORE = re.compile(r"((?:[^,]{1,40}, ){0,6}(?:and|or) [^,]{1,40}),\s+(?=\S)")  # of a list that leads a sentence in
 _DATED = re.compile(rf"((?i:{TEMPORAL.pattern})),? (?=(?:he|she|it|they|the|his|her)\b|[A-Z])")
 _CLAUSAL = frozenset("once after before since until as when while although though because despite upon following with".split())
+
+
+_GENERAL = re.compile(r"(?:when|whenever|once|without|until|while)\b", re.I)
+
+
+def _finite(text: str) -> bool:
+    words = ["", *english.TOKEN.findall(text)]
+    return any(english.is_verb(words, i) or words[i] in english.PRONOUNS for i in range(1, len(words)))
 
 
 def _lead(text: str) -> tuple[str | None, str]:
@@ -140,6 +131,8 @@ def _lead(text: str) -> tuple[str | None, str]:
     if dated := _DATED.match(text):
         return dated[1], text[dated.end() :]
     intro = _IN_LAND.match(text) or _INTRO.match(text)
+    if intro and (more := _MORE.match(text, intro.end())) and not _finite(more[0]):
+        return text[: more.end(1)], text[more.end() :]  # "In France, Germany, and Italy, he won"
     words = english.TOKEN.findall(intro[1]) if intro else []
     if intro and words[0].lower() not in _CLAUSAL and any(english.is_verb(words, i) for i in range(1, len(words))):
         return "", text  # "In Osk he met Ana, …"
@@ -152,6 +145,8 @@ def _lead(text: str) -> tuple[str | None, str]:
         return "", text
     if intro[1].lower().startswith(("in addition", "apart", "aside", "besides", "alongside")):
         return "", text[intro.end() :]
+    if _GENERAL.match(intro[1]) and len(intro[1].split()) > _SHORT and not re.search(r"\b(?:was|were|had|\w+ed)\b", intro[1]):
+        return None, text  # "When many people who live there vote, the law may pass"
     longest = _LONG if words[0].lower() in _WITHIN else _SHORT
     if len(intro[1].split()) > longest:
         return (None, text) if is_world(intro[1]) else ("", text[intro.end() :])

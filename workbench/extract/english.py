@@ -94,7 +94,7 @@ _INFLECTED = {
     "fighting": "fought", "thinking": "thought", "buying": "bought", "catching": "caught", "seeking": "sought",
     "sending": "sent", "keeping": "kept", "sleeping": "slept", "standing": "stood", "telling": "told", "saying": "said",
     "striking": "struck", "sitting": "sat", "falling": "fell", "hiding": "hid", "shaking": "shook", "shooting": "shot",
-    "laying": "laid",
+    "laying": "laid", "using": "used",
     "putting": "put", "cutting": "cut", "reading": "read", "rebuilding": "rebuilt", "overseeing": "oversaw", "lying": "lay",
     "undergoing": "underwent", "undertaking": "undertook", "overcoming": "overcame", "feeling": "felt", "dying": "died",
     "hearing": "heard", "feeding": "fed", "dealing": "dealt", "proving": "proved", "doing": "did", "swimming": "swam",
@@ -112,14 +112,31 @@ def is_verb(words: list[str], i: int) -> bool:
     """
     word = words[i]
     before = words[i - 1].lower() if i else ""
+    after = words[i + 1] if i + 1 < len(words) else ""
+    if _is_reduced(word, words[i - 1] if i else "", after):
+        return False
     if word in VERBS:
-        counted = word in NOUNS and before[:1].isdigit()
+        counted = word in NOUNS and (before[:1].isdigit() or after == "of")  # "the main features of it"
         return (before not in DETERMINERS | _BEFORE_NOUNS and not counted) or word in AUXILIARIES
     plain = word.removeprefix("co-")
     regular = len(plain) > 3 and plain.endswith("ed") and plain.islower() and "-" not in plain and plain not in _NO_VERBS
     if before in CONJOINING and regular:
         return not _is_adjective(words, i)
     return regular and before not in DETERMINERS | PREPOSITIONS | _DEGREES
+
+
+REDUCED = frozenset(  # verbs that without "was" rather describe the noun before them: "the roles mentioned in it vary"
+    "mentioned used provided given located based called named found built written known produced made associated required "
+    "described listed designed intended added involved caused taken held considered charged shown seen".split()
+)
+
+
+def _is_reduced(word: str, before: str, after: str) -> bool:
+    """Whether a participle describes the noun before it: "the fee charged by banks", not "he charged by the hour"."""
+    helping = AUXILIARIES | ADVERBS | PRONOUNS | {"and", "but", "or", "be", "been", "being", "who", "which", "that"}
+    noun = before.islower() and before.isalpha() and before not in helping and not before.endswith("ly")
+    follows = after in PREPOSITIONS or (after == "," and word in ("mentioned", "given", "listed", "used"))
+    return word in REDUCED and noun and follows
 
 
 _BEFORE_NOUNS = frozenset("to other most all few both two three four five different such new".split())

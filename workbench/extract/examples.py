@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from workbench.extract import english
-from workbench.extract.lists import items, listed, mask
+from workbench.extract.lists import TOGETHER, items, listed, mask
 
 _EXAMPLES = re.compile(r"(?P<comma>,?) (?:including|such as|like|namely) (?=[A-Z\"“\d]|[a-z])")
 _LIKE = re.compile(r"(?P<comma>,?) like (?=[A-Z\"“])")
@@ -14,6 +14,7 @@ COUNTED = re.compile(
 )  # "two albums, A and B"
 _MANY = (
     r"(?:several|numerous|many|various|multiple|some|other|two|three|four|five|over \w+|more than \w+"
+    r"|(?:dozens|scores|hundreds|thousands) of"
     r"|an? (?:\w+ )?(?:number|range|variety|host|series|selection|string|collection) of)"
 )
 _PHRASE = re.compile(
@@ -40,12 +41,12 @@ def examples(verb: str, rest: str) -> list[str]:
     if not found or (" like " in found[0] and not _LIKE.match(rest, found.start())):
         return []
     before, after = rest[: found.start("comma")], _without_others(rest[found.end() :])
-    if _unsure(before):
-        return []
+    if _unsure(before) or TOGETHER.search(before) or (verb in ("has", "have", "had") and not found["comma"]):
+        return []  # "has side effects such as fever" does not have fever
     if re.match(r"(?:as|in|at|for|on|from) ", after):
         return [before, *listed(after)] if re.match(r"(?:as|in|at|for|on|from) ", before) else []
     phrase = _phrase(before, bool(found["comma"]) or "including" in found[0])
-    if phrase is None or not after:
+    if phrase is None or not after or _EXAMPLES.search(after):
         return []
     start = phrase[0]
     if ":" in mask(english.blank(after)):  # of titles with a colon it is not told where they end

@@ -21,7 +21,7 @@ _OWN = re.compile(r"[A-Z\"“]|(?:an?|the|his|her|its|their|several|many|one)\b"
 _SHARED = re.compile(r"(?:an?|the|his|her|its|their)\s+")
 _CLAUSE = re.compile(r"\b(?:that|which|who|whom|whose|where|when|because|if)\b")
 _ADJECTIVE = re.compile(r"[\w-]+(?:ic|al|ive|ous|ful|less|ary|ed|ing|ern|ant|ent|able|ible|ish)$")
-_TOGETHER = re.compile(  # what these are made of, only all of its parts make
+TOGETHER = re.compile(  # what these are made of, only all of its parts make
     r"\b(?:between|among|blend|blends|mix|mixture|combination|union|merger|fusion|collaboration|pair|duo|trio|balance"
     r"|contrast"
     r"|comparison|sum|average|cross|hybrid|most|least|both of|either|neither|intersection|relationship|marriage|war"
@@ -45,6 +45,8 @@ def items(text: str, people: bool = False) -> list[str]:
     head, tail = masked[: last[-1].start()], masked[last[-1].end() :]
     if len(last) > 1 and "," not in masked[: last[-1].end()] and masked.count(" and ") != 1:
         return [unmask(masked)]  # "health and education to empowerment and equality"
+    if len(last) > 1 and last[-2][0].startswith(",") and not last[-1][0].startswith(",") and not _APART.match(tail):
+        return [unmask(masked)]  # "harm, hurt, and damage to people and towns"
     joining = last[-1][0].strip(", ")  # "Sink or Swim and Rain" has two items, "The Door and the Wall, Rain, and Snow" three
     between = re.compile(", " if last[-1][0].startswith(",") and ", " in head else f",? {joining} |, ")
     pieces = _with_nouns([piece.strip(" ,") for piece in [*between.split(head), tail] if piece.strip(" ,")])
@@ -75,6 +77,14 @@ def _with_nouns(pieces: list[str]) -> list[str]:
 
 def _explains(pieces: list[str]) -> bool:
     """Whether one says what the one before it is, as "Julia, the daughter of Bo", or is a number alone: "James II and VII"."""
+    bare = next((i for i, one in enumerate(pieces) if re.search(r"[a-z] of [a-z]", one)), len(pieces))
+    if any(re.fullmatch(r"[a-z]+", one) for one in pieces[bare + 1 :]):
+        return True  # "the care of wife, child and parents"
+    counted = re.match(r"(?:two|three|four|five|six|several) ", pieces[0]) and all(
+        re.match(r"[a-z]+$", one) for one in pieces[1:]
+    )
+    if counted and len(pieces) > 2:
+        return True  # "two seasons, spring and autumn"
     apposed = any(a[:1].isupper() and re.match(r"(?:an?|the|his|her) [a-z]", b) for a, b in pairwise(pieces[:-1]))
     return apposed or any(re.fullmatch(r"[IVX]+", piece) for piece in pieces)
 
@@ -111,7 +121,7 @@ def listed(text: str, people: bool = False) -> list[str]:
     """A phrase that ends in a list, once for each item: "as an actor and singer" → "as an actor", "as a singer"."""
     masked = mask(text)
     separator = _JOINED.search(masked)
-    if not separator or " or " in masked or _TOGETHER.search(masked) or ":" in english.blank(text) or _UNDIVIDED.search(masked):
+    if not separator or " or " in masked or TOGETHER.search(masked) or ":" in english.blank(text) or _UNDIVIDED.search(masked):
         return [text]
     words = list(english.TOKEN.finditer(masked, 0, separator.start()))
     last = next((i for i in range(len(words) - 2, -1, -1) if words[i][0] in english.PREPOSITIONS), None)
@@ -123,14 +133,19 @@ def listed(text: str, people: bool = False) -> list[str]:
     again = words[last][0] if last is not None else " "
     if not others or not _are_alike(first, others) or any(f" {again} " in item for item in others):
         return [text]
+    if _INFINITIVE.search(masked, 0, start) and any(re.match(r"[a-z]+ \S", item) and not _OWN.match(item) for item in others):
+        return [text]  # "to know the cost of their plans, find gaps, and mend them"
     outer = masked[: words[last].start()] if last is not None else ""
     return [unmask(masked[:start]) + first, *(_like(first, item, unmask(masked[:start]), unmask(outer)) for item in others)]
 
 
 _UNDIVIDED = re.compile(
     r"\b(?:including|such as|namely|ranging|, (?:first|then|later|once)\b| [-–—] |from \w+ to|(?:over|about|around"
-    r"|nearly|under|almost) \d)"
+    r"|nearly|under|almost) \d|both (?:as|for|in|by|on|at|to|with|from) )"
 )
+
+
+_INFINITIVE = re.compile(r"\bto (?!(?:the|an?|his|her|its|their|this|that|these|those)\b)[a-z]+ ")
 
 
 def _open(text: str, words: list[re.Match[str]], last: int | None) -> bool:
@@ -188,6 +203,8 @@ def _are_alike(first: str, others: list[str]) -> bool:
         return False  # "the 1988 and 1992 Games"
     if any(re.search(r"\d(?:st|nd|rd|th)$", item) for item in said):
         return False
+    if re.match(r"[a-z]", first) and not _OWN.match(first) and any(re.match(r"the [a-z]+ of ", item) for item in others):
+        return False  # "progress in art and the presence of money"
     prepositions = [bool(_LED.match(item)) for item in others]
     if any(prepositions) and not all(prepositions):
         return False
@@ -209,6 +226,8 @@ def _are_alike(first: str, others: list[str]) -> bool:
     described = re.match(r"the \S+ ", first)  # "the Kashmiri language and literature"
     if described and any(" " not in item for item in others):
         return False
+    if any(re.match(r"[a-z]+ (?:them|him|us|it|you)\b", item) for item in others):
+        return False  # "on their seats and inspire them"
     if others[-1].split()[0] in english.VERBS - english.NOUNS:
         return False
     inside = (first, *others[:-1])

@@ -118,10 +118,19 @@ _SUBORDINATE = frozenset("when while because that which who where as once after 
 def _is_listed(part: list[str]) -> bool:
     """Whether a word in "-ing" behind `part` goes on with a list of them ("by answering calls, making plans"), or belongs to
     somebody in a clause of the part."""
-    gerund = any(english.past(b) and (a in english.PREPOSITIONS | english.COPULAS or a.startswith(("includ", "involv")))
+    gerund = any(english.past(b) and (a in _OF_GERUNDS or a.startswith(("includ", "involv")) or _describes(a, b))
                  for a, b in pairwise(part))  # fmt: skip
-    clauses = [i for i, word in enumerate(part) if word in _SUBORDINATE]
-    return gerund or any(english.is_verb(part, i) for i in range(clauses[0] + 1, len(part))) if clauses else gerund
+    begun = next((i for i, word in enumerate(part) if i and word in _SUBORDINATE | {"and", "but"}), len(part))
+    return gerund or any(english.is_verb(part, i) for i in range(begun + 1, len(part)))
+
+
+_OF_GERUNDS = english.PREPOSITIONS | english.COPULAS
+
+
+def _describes(noun: str, participle: str) -> bool:
+    """Whether a word in "-ing" says what the noun before it does: "noticed the light falling"."""
+    plain = noun.isalpha() and noun.islower() and noun not in english.ADVERBS | {"and", "or", "but", "not"}
+    return plain and not english.is_verb(["", noun], 1) and participle not in ("using", "being") and not noun.endswith("ly")
 
 
 def _has_object(words: list[str], i: int) -> bool:
@@ -143,9 +152,25 @@ def _conjoined(words: list[str], i: int, at: int, begun: int, kind: str) -> tupl
         return None  # "which he wrote and directed"
     while first < len(words) - 1 and (words[first] in english.ADVERBS or words[first].endswith("ly")):
         first += 1
-    length = at + 1 - i
+    if i > 1 and words[i - 2].endswith("ly") and words[i - 1].endswith("ed") and words[at + 1].endswith("ly"):
+        return None  # "poorly trained and poorly led troops"
+    behind = words[first + 1] if first + 1 < len(words) else ""
+    if words[first] in english.REDUCED and behind in english.PREPOSITIONS and not _is_passive(words[begun:i]):
+        return None  # "is a course built in Osk and listed in 1950"
+    return _further(words, i, at, first, begun, kind)
+
+
+def _is_passive(part: list[str]) -> bool:
+    helping = english.AUXILIARIES | {"been", "be"}
+    plain = [word for word in part if word not in english.ADVERBS and not word.endswith("ly")]
+    return any(a in helping and re.search(r"(?:ed|en|wn|rn|ld|lt|de|nd|nt)$", b) for a, b in pairwise(plain))
+
+
+def _further(words: list[str], i: int, at: int, first: int, begun: int, kind: str) -> tuple[str, int] | None:
+    """The part that begins with a conjunction at `at`, and whose first word that is no adverb is `first`."""
+    comma, length = words[i] == ",", at + 1 - i
     if kind == "ing" and words[first].islower() and english.past(words[first]):
-        return "ing", length
+        return ("ing", length) if words[i - 2] not in english.PREPOSITIONS else None  # "the joy of splashing and playing"
     before = words[first - 1] if first > at + 1 else ""
     if (
         (english.is_verb(words, first) or _is_present(words, first, begun))
@@ -209,8 +234,16 @@ def _has_subject(words: list[str], start: int) -> bool:
         if words[i] == "," and i + 1 < len(words) and (apposed or words[i + 1][0].isupper()):
             apposed = not apposed
             continue
-        if words[i] in (",", "and"):
-            return False
+        if words[i] in (",", "and") or words[i] in _RELATIVES | {"that"}:
+            return False  # "and the power of ideas that can change the world"
+        after = words[i + 1] if i + 1 < len(words) else ""
+        if (
+            first in ("a", "an")
+            and words[i].endswith("ed")
+            and after in english.PREPOSITIONS
+            and words[i] not in english.STAYING
+        ):
+            return False  # ", and an engine positioned behind the driver"
         noun = words[i] in english.NOUNS and first not in english.PRONOUNS  # "and TV shows around the world"
         if (not apposed and english.is_verb(words, i) and not noun) or (
             i == start + 1 and first in english.PRONOUNS
@@ -223,6 +256,8 @@ def _has_lead(words: list[str], start: int) -> str:
     """Whether "during his career, he threw …" ("clause") or "in 1957, was asked …" ("same") begins at `start`."""
     if words[start] not in english.ADJUNCTS | {"when", "while"}:
         return ""
+    if words[start + 1].isdigit() and start + 3 < len(words) and words[start + 2] in english.PRONOUNS:
+        return "clause"  # "and in 1904 he won"
     for i in range(start + 2, min(start + 8, len(words) - 1)):
         if words[i] == ",":
             return "clause" if _has_subject(words, i + 1) else "same" if words[i + 1] in english.VERBS else ""

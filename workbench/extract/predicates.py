@@ -57,9 +57,28 @@ def _other_verb(words: list[str]) -> bool:
     )
     return any(
         word in english.AUXILIARIES
-        or (word in english.VERBS and 0 < i < len(words) - 1 and words[i - 1][0].isupper() and _is_noun(words[i + 1]))
+        or (0 < i < len(words) - 1 and words[i - 1][0].isupper() and english.is_verb(words, i) and _is_noun(words[i + 1]))
+        or (0 < i < len(words) - 1 and words[i - 1] in ("and", "but", ",") and _is_action(words, i))
         for i, word in enumerate(words[:until])
     )
+
+
+def _is_action(words: list[str], i: int) -> bool:
+    """Whether a further predicate begins at `i`: "flows through", "and empties into", "and received royal assent"."""
+    word, after = words[i], words[i + 1]
+    named = after[0].isupper() and words[i - 1] != ","  # "and stars Ana Bo"
+    inflected = re.fullmatch(r"[a-z]{2,}[^s]s", word) and word not in english.DETERMINERS and (after in _BEHIND_VERBS or named)
+    bare = words[i - 1] != "," and word.isalpha() and word.islower() and word not in _NO_BARE and after in _OBJECTS
+    return bool(
+        inflected
+        or (bare and not word.endswith(("s", "ly", "ing")))
+        or (english.is_verb(words, i) and word not in english.NOUNS and after not in (",", "and", "or"))
+    )
+
+
+_NO_BARE = english.DETERMINERS | english.PREPOSITIONS | english.ADVERBS | english.NUMBERS | {"not", "more", "most", "all"}
+_OBJECTS = frozenset("them him us it you the a an his its their your".split())  # "and inspire them"
+_BEHIND_VERBS = frozenset("into through to from the a an his her its their them him".split())
 
 
 def _is_noun(word: str) -> bool:
@@ -130,7 +149,7 @@ _FIRST_PART = re.compile(r"(?=\s(?:of|in|for|at|with|to|on|by|that|as)\b)")
 
 def _complements(subject: str, copula: str, rest: str) -> Iterator[str]:
     """What somebody is: each item of a list, and what follows it on its own."""
-    if alternatives(rest):
+    if alternatives(rest) or (copula.split()[-1] in ("are", "were") and _are_together(rest)):
         yield f"{subject} {copula} {rest}"
         return
     what, *modifiers = [rest] if _UNIQUE.search(rest) or _BOUND.search(rest) else _MODIFIER.split(rest)
@@ -151,6 +170,17 @@ def _complements(subject: str, copula: str, rest: str) -> Iterator[str]:
     for modifier in modifiers:
         verb = "was" if modifier.startswith("born") else copula.split()[0]
         yield from predicate(subject, f"{verb} {modifier}")
+
+
+def _are_together(rest: str) -> bool:
+    """Whether several are only together what is said: "His parents were Ana and Bo"; "They are painters and poets" is not."""
+    pieces = items(rest)
+    named = re.compile(r"(?:[A-Z\"“]|(?:an?|the|his|her|its|their|[a-z-]+) )")
+    return (
+        len(pieces) > 1
+        and not any(re.search(r"(?:[^s]s|[a-z]+(?:ic|al|ive|ous|ful|ed|able))$", one) for one in pieces)
+        and bool(named.match(pieces[0]) or re.match(r"(?:an?|the|his|her|its|their)\b|[A-Z]", pieces[-1]))
+    )
 
 
 _UNIQUE = re.compile(r"the (?:first|only|last|\w+est|most|best)\b")
@@ -197,6 +227,8 @@ def _being(subject: str, copula: str, what: str) -> Iterator[str]:
     yield f"{subject} {copula} {named[1] if named else what}"
 
 
+_JOINING = re.compile(r"(?:blend|mix|combin|merg|unit|fus|alternat|balanc|connect|compar|separat|divid|link)(?:e?d|e?s|ing)$")
+_MOSTLY = re.compile(r"^(?:\w+ )?(?:mostly|mainly|chiefly|largely|primarily|especially)\b")
 _MAKING = frozenset("wrote written published directed composed painted recorded released titled called starred".split())
 _TITLE = re.compile(r"[A-Z][\w'’-]+ and [A-Z][\w'’-]+(?=$|,? (?:in|for|with|by|at|on)\b)")  # of one word each
 _MEETING = frozenset("met married taught knew befriended coached defeated beat fought".split())
@@ -205,6 +237,9 @@ _MEETING = frozenset("met married taught knew befriended coached defeated beat f
 def _objects(group: str, verb: list[str], rest: str, lead: str = "") -> Iterator[str]:
     """What follows a verb, cut into what can follow it on its own: the examples, the lists and the adjuncts."""
     last = verb[0] if verb else ""
+    if any(map(_JOINING.match, group.split())) or _MOSTLY.search(f"{last} {rest}"):
+        yield f"{rest} {lead}".strip()  # "blended jazz and rock"
+        return
     if last in _MAKING and _TITLE.match(rest):
         yield f"{rest} {lead}".strip()  # "wrote Pride and Prejudice"
         return

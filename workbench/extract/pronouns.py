@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from workbench.extract import english
-from workbench.extract.topic import NAME, is_thing, topic_of
+from workbench.extract.topic import NAME, is_thing, is_unclear, topic_of
 from workbench.types import Claim, Response
 
 _PRONOUN = re.compile(r"^(?:(He|She|It)|(His|Her|Its))\b")
@@ -31,6 +31,10 @@ _INTRODUCED = re.compile(r"^\S+ [^,]*?\b(?:(?:is|was) (?:an?|one of)\b|(?:is|was
 _RELATED = re.compile(r"\b(?:married|husband|wife|father|mother|son|daughter|brother|sister|friend|colleague|partner)\b")
 _INSIDE = re.compile(r"(?<=[\w,] )[^\W\d_a-z][\w.'’-]{0,40}")
 _CROWD = 20  # of so many people nobody is "he"
+_NO_THING = re.compile(  # what "it" does not go on with
+    r"The (?:(?:\w+ )?(?:result|reason|answer|following|passages?|context|text|fact|idea|way|one)"
+    r"|main|primary|first|second|third|last|next|other|same|\w+(?:an|ese|ish))"
+)
 _OF_THINGS = re.compile(
     r"\b(?:(?:is|was) (?:an?|the|one of)|opened|built|was founded|released|published|located|lies|stands)\b"
 )
@@ -44,7 +48,8 @@ def resolve(claims: Sequence[Claim], response: Response) -> list[Claim]:
     begins with "The", else what the question names. Where there are two, the pronoun stays: such a claim can be checked less
     well, but is not made false.
     """
-    spoken, begun, resolved = _Spoken(response, topic_of(response)), None, []
+    topic = "" if is_unclear(response) else topic_of(response)
+    spoken, begun, resolved = _Spoken(response, topic), None, []
     for claim in claims:
         named = spoken.name(claim)
         if claim.sentence != begun and not _PRONOUN.match(claim.text):
@@ -82,11 +87,13 @@ class _Spoken:
         names = (re.sub(r"['’]s$", "", name) for name in NAME.findall(claim.text))
         if _RELATED.search(claim.text) and any(not _same(name, self.person or name) for name in names):
             self.beside = claim.sentence
-        if not pronoun or _NOBODY.match(claim.text):
+        if not pronoun or _NOBODY.match(claim.text) or claim.text[pronoun.end() :].startswith(("'", "’")):
             return claim
         thing = pronoun[0].startswith("It")
         noun, gender = self.thing if thing else "" if self.other else self.person, "f" if pronoun[0] in ("She", "Her") else "m"
         unsure = beside is not None and beside != claim.sentence and noun not in self.gender
+        if not self.titled and noun and re.search(rf"\b{re.escape(noun)}\b", claim.text):
+            return claim  # "He was told of Ana's prize" is of somebody else than Ana
         if not noun or (not thing and (unsure or self.gender.setdefault(noun, gender) != gender)):
             return claim
         return replace(claim, text=f"{noun}{'' if pronoun[1] else chr(39) + 's'}{claim.text[pronoun.end() :]}")
@@ -114,9 +121,14 @@ class _Spoken:
     def _it(self, subject: str, claim: str) -> str:
         """What "it" is after a sentence about something else than the topic."""
         if subject.startswith("The "):
+            if _NO_THING.fullmatch(subject):
+                return ""
             in_question = set(subject.lower().split()[1:]) <= set(self.question.lower().strip("?.! ").split())
             return subject if in_question or not self.told else ""
-        return subject if not self.topic and _OF_THINGS.search(claim) else self.asked
+        if not self.topic:
+            return subject if _OF_THINGS.search(claim) else self.asked
+        told = set(self.topic.lower().split()) & set(re.findall(r"\w+", claim.lower()))
+        return self.asked if told else ""
 
     def _is_name(self, subject: str) -> bool:
         """Whether it is capitalised for itself, and not as the beginning of a sentence."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from workbench.extract import english
 from workbench.extract.antecedents import NAME, participle, which, who
@@ -23,11 +24,15 @@ _KIN = (
     r"(?:grand)?(?:father|mother|son|daughter)|brother|sister|husband|wife|uncle|aunt|cousin|nephew|niece|partner|manager|coach"
 )
 _DONE_TO = (  # followed by a preposition: to somebody, by somebody
-    r"sold|built|rebuilt|made|sent|taken|given|written|drawn|shown|bought|held|read|kept|shot|brought"
+    r"sold|built|rebuilt|made|spread|sent|taken|given|written|drawn|shown|bought|held|read|kept|shot|brought"
 )
 _IRREGULAR = _DONE_TO + r"|set|taught|led|found|won|put|cut|caught|paid|told"
 
 
+_INSIDE = re.compile(
+    r"(?:\b(?:that|which|who|whom|whose|where|when)|^(?i:the|an?|these|those|some|other|this) \w+(?:ary|al|ic|ive)) $"
+)
+_UNKNOWN = re.compile(r"\b[a-z]{2,}[^\Wsu]s (?:an?|the|his|her|its|their) [^,]*$")  # "The dance involves a motion performed"
 _OFTEN = 4  # clauses of which it is not plain what they are about
 
 
@@ -35,6 +40,8 @@ class Reader:
     """Reads the parts of one sentence in order; a part without a subject has that of the part before it."""
 
     def __init__(self) -> None:
+        self.told = ""  # the last part that has a verb,
+        self.related = False  # whether the part before is a relative clause
         self.subject = self.latest = ""  # the sentence's, and the last relative clause's,
         self.whole = ""  # or that clause with the words before it, where it is not plain what it is about,
         self.grown = 0  # and how often words were added to it
@@ -47,15 +54,20 @@ class Reader:
             yield from [f"{name}'s {said}"] if link == "whose" else predicate(name, said if link else f"was {said}")
             text = f"{name} {text[inserted.end() :]}"
         found = parts(text)
-        if found and re.search(r" (?:and|or|but) $", found[0].text[: _verb(found[0].text)]):
-            yield f"{lead}, {text}" if lead else text  # before that "and" stands a verb that is not known
+        before = found[0].text[: _verb(found[0].text)] if found else ""
+        if re.search(r" (?:and|or|but) $", before) or _INSIDE.search(before) or _UNKNOWN.search(before) or _is_torn(found):
+            yield f"{lead}, {text}" if lead else text  # before it stands a verb that is not known, or that of a relative clause
             return
         for number, part in enumerate(found):
             if self.grown > _OFTEN:  # every further claim would repeat the words of all before it
                 yield f"{lead}, {text}" if lead else text
                 return
-            yield from self._read(part, previous, lead if number == 0 or (part.kind == "same" and not is_free(lead)) else "")
-            previous = part.text if part.kind != "ing" else f"{self.subject} {part.text}"
+            under = number == 0 or (part.kind == "same" and not is_free(lead) and not _turns(lead, part.text))
+            yield from self._read(part, previous, lead if under else "")
+            self.related = part.kind in ("who", "which", "passive") or (self.related and part.kind in ("more", "ing"))
+            self.told = part.text if part.kind != "ing" else self.told
+            begun = {"ing": f"{self.subject} ", "passive": f"{self.latest} was " if self.latest else ""}.get(part.kind, "")
+            previous = f"{begun}{part.text}"
 
     def _read(self, part: Part, previous: str, lead: str) -> Iterator[str]:
         text = part.text.strip(" ,;")
@@ -64,19 +76,28 @@ class Reader:
             return
         own = words[0] in english.PRONOUNS | english.DETERMINERS or words[0][0].isupper()  # "which he wrote"
         if part.kind == "ing":
-            yield from predicate(self.subject, _in_past(text, words))
+            yield from self._doing(text, words, previous)
         elif part.kind == "passive":
             yield from self._about(participle(self.subject, previous, words[0]), f"was {text}", previous, part)
         elif part.kind in ("same", "more"):
             yield from self._same(part.kind, text, previous, lead)
         elif part.kind == "who":
-            yield from self._about("" if own else who(self.subject, previous, part.link), text, previous, part)
+            yield from self._about("" if own else who(self.subject, previous, part.link, words[0]), text, previous, part)
         elif part.kind == "which":
             yield from self._about("" if own else which(previous, words[0]), text, previous, part)
         elif part.kind == "where":
             yield from self._where(text, words, previous, part.link)
         else:
             yield from self._clause(text, words, lead)
+
+    def _doing(self, text: str, words: list[str], previous: str) -> Iterator[str]:
+        """What somebody does besides, or the last relative clause's subject; what follows from all that was said, as "making it
+        the longest", stays with it."""
+        subject = self.latest if self.related else self.subject
+        if not subject or _follows(subject, text) or english.MODALS.intersection(self.told.split()[:8]):
+            yield self._grow(f"{self._whole(previous)}, {text}")
+        else:
+            yield from predicate(subject, _in_tense(text, words, self.told))
 
     def _same(self, kind: str, text: str, previous: str, under: str) -> Iterator[str]:
         """A further predicate, of the sentence's subject or ("more") of the relative clause before it."""
@@ -104,7 +125,11 @@ class Reader:
         previous = previous.strip(" ,;")
         if self.whole.endswith(previous):
             return self.whole
-        return previous if self.subject and self.subject in previous else f"{self.subject} {previous}"
+        return (
+            previous
+            if self.subject and re.search(rf"(?<!\w){re.escape(self.subject)}(?!\w)", previous)
+            else f"{self.subject} {previous}"
+        )
 
     def _where(self, text: str, words: list[str], previous: str, link: str) -> Iterator[str]:
         """A clause of place or time: of somebody else, it keeps the place."""
@@ -117,6 +142,8 @@ class Reader:
         self.subject = subject
         if claims and link.endswith("where") and place and not own:
             claims[0] = f"{claims[0]} {place[0]}"
+        elif link.endswith("where") and not own:
+            claims = [f"{self._whole(previous)}{link} {text}"]
         if link.endswith("whose"):
             claims = [f"{self._whole(previous)}, whose {text}"]
         yield from claims
@@ -132,13 +159,34 @@ class Reader:
         while verb > 1 and (words[verb - 1] in english.ADVERBS or words[verb - 1].endswith("ly")):
             verb -= 1
         start = list(english.TOKEN.finditer(english.blank(text)))[verb].start()
+        if text[:start].count(",") == 1 and text[:start].endswith(", "):
+            yield f"{lead}, {text}" if lead else text  # "The river rises in Osk, flows …": before the comma stands a verb
+            return
         self.subject, aside = _apposition(text[:start].strip(" ,"))
         self.latest = self.subject
-        if aside:
-            about = re.search(rf" (?:of|for|in|from|by|with|between) (?:the )?({NAME})$", self.subject)
+        if aside and not re.match(r"(?:the|a) (?:name|term|title|word)\b", aside):  # of what is called so
+            about = re.search(rf" [a-z][\w-]* (?:of|for|in|from|by|with|between) (?:the )?({NAME})$", self.subject)
             past = aside.startswith("born") or not re.search(r" (?:is|are|has|have|(?!was)\w+s) ", f" {text[start:]} ")
             yield f"{about[1] if about else self.subject} {'was' if past else 'is'} {aside}"
         yield from predicate(self.subject, text[start:], lead)
+
+
+_SUBORDINATE = re.compile(r"\b(?:after|before|until|while|because|although|since|as|once) (?=[A-Za-z])([^,]*)$")
+
+
+def _is_torn(found: list[Part]) -> bool:
+    """Whether a predicate behind a relative clause is that of a clause before it: "left after Ana, who was old, fell"."""
+    for part, other in pairwise(found):
+        begun = _SUBORDINATE.search(part.text.strip(" ,"))
+        if begun and not _verb(f"x {begun[1]}") and other.kind in ("who", "which", "where") and found[-1].kind == "same":
+            return True
+    return False
+
+
+def _turns(lead: str, text: str) -> bool:
+    """Whether a predicate is of today, and does not hold after what led the sentence in: "After it, he left and is a cook"."""
+    past = re.match(r"(?:after|before|following|upon|until)\b", lead, re.I)
+    return bool(past and re.match(r"(?:\w+ly )?(?:is|are)\b", text))
 
 
 def _verb(text: str) -> int:
@@ -146,6 +194,28 @@ def _verb(text: str) -> int:
     tokens = list(english.TOKEN.finditer(english.blank(text)))
     words = [token[0] for token in tokens]
     return next((tokens[i].start() for i in range(1, len(words)) if english.is_verb(words, i)), 0)
+
+
+_FOLLOWING = re.compile(
+    r"(?:allow|enabl|caus|ensur|forc|prompt|mean|result|pav|signal)ing\b"
+    r"|(?:mak|giv|leav|lead|bring|earn|help|mark)ing (?:it|him|them|us|people|her (?:an?|the|one))\b"
+)
+_OF_THINGS = re.compile(r"(?:mak|giv|leav|lead|bring|earn|help|mark|creat|turn)ing\b")
+_THING = re.compile(r"(?:It|(?:The|An?|Its|This|That|These|Those|Some|Other|[a-z]+)\b.* [a-z]+)$")
+
+
+def _follows(subject: str, text: str) -> bool:
+    """Whether what is said of the subject may rather be said of all that happened."""
+    return bool(_FOLLOWING.match(text) or (_OF_THINGS.match(text) and _THING.match(subject)))
+
+
+def _in_tense(text: str, words: list[str], previous: str) -> str:
+    """ "becoming a judge" → "became a judge"; beside "is a cook", "holding a record" → "is holding a record"."""
+    told = english.TOKEN.findall(english.blank(previous))
+    verb = next((told[i] for i in range(len(told)) if told[i] in english.AUXILIARIES or english.is_verb(told, i)), "")
+    if (verb in english.PRESENT | {"is", "are"}) and words[0] != "having":
+        return f"{'is' if verb.endswith('s') else 'are'} {text}"
+    return _in_past(text, words)
 
 
 def _in_past(text: str, words: list[str]) -> str:
@@ -158,6 +228,7 @@ def _in_past(text: str, words: list[str]) -> str:
 def _intro(text: str) -> tuple[str, str]:
     """What stands before a later clause, as "during his career, he threw …", and the rest."""
     intro = re.match(r"((?:in|on|at|during|after|before|since|by|from|until|when|while) [^,]{2,50}), (?=\S)", text)
+    intro = intro or re.match(r"((?:in|on|since|by) \d{4}) (?=(?:he|she|it|they)\b)", text)  # "and in 1904 he won"
     return (intro[1], text[intro.end() :]) if intro else ("", text)
 
 

@@ -7,7 +7,8 @@ that are a subject become what they stand for (see `workbench.extract.pronouns`)
 
 Where a part might say what the sentence does not, the sentence, or the part with the words before it, stays whole: what is
 denied, restricted, conditional, or somebody's word; lists that may be one name or share a noun; relative clauses whose
-subject is not plain.
+subject is not plain; what follows from all that was said. What is made is looked at again (`workbench.extract.guard`): with
+no subject, two clauses run together, or a denial lost, the sentence stays whole.
 
 Limits: English only; a sentence of another language is mostly one claim, whole. Finite verbs are known by a list and by the
 ending "-ed", so a clause with a rarer verb is not divided. "They" is not resolved, and "it" as the question's title only

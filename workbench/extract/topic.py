@@ -39,8 +39,28 @@ _PERSONAL = re.compile(r"\b(?:he|she|his|hers?|him)\b", re.I)
 
 def is_thing(response: Response) -> bool:
     """Whether "it" may be taken for the topic: it is named by the question, and nobody is spoken of as "he" or "she"."""
-    named = response.question.title or NAME.search(response.question.text)
-    return bool(named) and not _PERSONAL.search(response.text)
+    return bool(response.question.title or _asked(response.question.text.strip())) and not _PERSONAL.search(response.text)
+
+
+_TASK = 200  # characters; a question that is longer is a task
+_BEGUN = re.compile(r"(?:^|[.?!:\n\"“] ?)\W*$")
+
+
+def is_unclear(response: Response) -> bool:
+    """Whether the question has names, but not one thing alone that it asks about: "Where is Osk in Lomar?", "Add a line"."""
+    text = response.question.text.strip()
+    return not response.question.title and any(name not in _ASKING for name in NAME.findall(text)) and not _asked(text)
+
+
+def _asked(text: str) -> bool:
+    """Whether a question names one thing; a word that begins a sentence is no name by its capital alone."""
+    found = [match for match in NAME.finditer(text) if match[0] not in _ASKING and len(match[0]) > 1]
+    named = {_OF_ASKING.sub("", one[0]) for one in found if " " in one[0] or not _BEGUN.search(text[: one.start()])}
+    words = {name for name in named if not name.isupper()} or named
+    return len(words) == 1 and len(text) < _TASK
+
+
+_OF_ASKING = re.compile(rf"^(?:{'|'.join(_ASKING)})\s+")
 
 
 def decontextualise(claim: Claim, topic: str) -> Claim:

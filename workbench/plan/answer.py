@@ -9,6 +9,7 @@ from typing import Any
 from workbench.bench import NAMES, SCALES
 from workbench.plan.account import Machine, learning_remedy, micro_that_fits, sampling_remedy, total
 from workbench.plan.gpus import CPU, GIB, GPU, GPUS, gpu_of
+from workbench.plan.judging import judging
 from workbench.plan.phases import MOST, Learning, Sampled, check_parts, learnings, samplings, used_parts
 from workbench.plan.shapes import Shape, shape_of
 from workbench.plan.speed import assumed, learning_seconds, sampling_seconds
@@ -31,6 +32,8 @@ def plan(
     overrides: Sequence[str] = (),
     prompt_tokens: int | None = None,
     judge: str | None = None,
+    claims: int | None = None,
+    questions: int | None = None,
 ) -> dict[str, Any]:
     """What a training of `method` on `bench` needs, phase by phase; nothing is loaded.
 
@@ -40,12 +43,15 @@ def plan(
         overrides: settings "method.field=value".
         prompt_tokens: how long a prompt is taken to be; None: what the bench says.
         judge: a model's folder or public name that is served on the same GPU.
+        claims: how many a response is taken to make; None: as many as its length lets expect.
+        questions: how many there are to train on, for the stages that answer all of them; None: not known.
 
     Returns:
         `fits` is None where no GPU is named; `remedies` are what to change, a line for each phase that does not fit.
 
     Raises:
-        WorkbenchError: no such method, bench, GPU or model, settings that cannot work, rows longer than the model reads.
+        WorkbenchError: no such method, bench, GPU or model, settings or numbers that cannot work, rows longer than the model
+            reads.
     """
     chosen, box = trained(method), gpu_of(gpu) if gpu else None
     config, scale = _configured(chosen, bench, overrides), SCALES[bench]
@@ -67,6 +73,7 @@ def plan(
         "method": method, "bench": bench, "policy": name, "shape": asdict(shape), "parameters": shape.parameters,
         "lora_parameters": shape.lora(last.lora_r), "prompt_tokens": prompt, "judge": judge,
         "gpu": asdict(box) if box else None, **found.memory(box, last), **found.work(box, last),
+        "judging": judging(chosen, config, used, claims, questions),
         "host_bytes": shape.parameters * machine.size, "note": _note(chosen.named(config)),
     }  # fmt: skip
 

@@ -19,7 +19,7 @@ from workbench.bench import Bench
 from workbench.config import check_numbers, check_values, setting
 from workbench.data import sample
 from workbench.generate import Sampling
-from workbench.recipes.method import AT_ONCE, Method, Prompts, scaled, training_questions
+from workbench.recipes.method import AT_ONCE, Asking, Method, Prompts, scaled, training_questions
 from workbench.reward import ternary
 from workbench.train.collect import SAMPLES, collect
 from workbench.train.dpo import DPO, dpo_stage
@@ -144,6 +144,17 @@ def in_rounds(config: InRounds, bench: Bench) -> Sequence[Stage]:
     return dpo_rounds(config.rounds, asked(config.prompts, bench, config.questions), grade, "iterative_dpo", rule)
 
 
+def asking(config: Any) -> Sequence[Asking]:
+    """The outcomes of the samples that rows are made of; gold answers are learnt from without any."""
+    if isinstance(config, InRounds):
+        each, drawn, questions = config.rounds.rounds, config.rounds, config.questions
+    elif isinstance(config, OnGold):
+        return []
+    else:
+        each, drawn, questions = 1, config.drawn, config.drawn.questions
+    return [Asking("samples", ("outcome",), drawn.max_new_tokens, each * drawn.samples, questions)]
+
+
 PARTS = {"outcome": ("outcome", "for a correct, an abstaining or an incorrect final answer")}
 # *(ours)*, for 1M parameters on two CPU cores, and not tuned.
 ADAPTER: dict[str, Any] = {"lora_r": 16, "lora_alpha": 32, **AT_ONCE, "save_every": 10}
@@ -156,7 +167,7 @@ def _baseline(
 ) -> Method:
     return Method(
         name, title, config, lambda config: ternary(), lambda config: ("outcome",), lambda config: frozenset(), stages, PARTS,
-        {"tiny": scaled(config(), **tiny)}, trainer=lambda config: trainer,
+        {"tiny": scaled(config(), **tiny)}, trainer=lambda config: trainer, asking=asking,
     )  # fmt: skip
 
 

@@ -22,7 +22,7 @@ from typing import Any, Literal
 from workbench.bench import Bench
 from workbench.config import check_values, setting
 from workbench.recipes.forag_stages import Drawn, Outlined, most_tokens, stages_for
-from workbench.recipes.method import AT_ONCE, Method, Prompts, scaled
+from workbench.recipes.method import AT_ONCE, Asking, Method, Prompts, rolled_out, scaled
 from workbench.reward import forag
 from workbench.reward.forag import Aggregate, mean
 from workbench.train.grpo import GRPO
@@ -179,6 +179,18 @@ def idle(config: FoRAG) -> set[str]:
     return left
 
 
+def asking(config: FoRAG) -> Sequence[Asking]:
+    """The samples that a reward model, or SFT in its place, learns from; or, where the judge itself pays, the rollouts and the
+    answers that they are compared with."""
+    drawn, ppo, fact = config.drawn, config.ppo, ("fact",)
+    if not config.by_rl or config.rewarded == "model":
+        stage = "reward_model" if config.by_rl else config.trainer
+        return [Asking(stage, fact, drawn.max_new_tokens, drawn.samples, drawn.questions)]
+    questions = ppo.steps * ppo.prompts_per_step
+    compared = [Asking("reference", fact, ppo.max_new_tokens, drawn.references, questions)] if config.compares else []
+    return [*compared, rolled_out(config.trainer, getattr(config, config.trainer), fact)]
+
+
 def trainer(config: FoRAG) -> str:
     return config.trainer if config.by_rl else "tuned"
 
@@ -218,5 +230,5 @@ TINY = scaled(
 )  # fmt: skip
 METHOD = Method(
     "forag", "FoRAG", FoRAG, reward, checks, stages=stages, parts=PARTS, scales={"tiny": TINY}, idle=idle, trainer=trainer,
-    held=lambda config: int(config.by_rl and config.rewarded == "model"),
+    held=lambda config: int(config.by_rl and config.rewarded == "model"), asking=asking,
 )  # fmt: skip

@@ -20,13 +20,13 @@ own confidence may be paid in its place (`rewarded=confidence`) is ours.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from workbench.bench import Bench
 from workbench.config import check_numbers, check_values, setting
 from workbench.recipes.klcf_stages import Drawn, outside, stages_for, trains_general
-from workbench.recipes.method import AT_ONCE, Method, Prompts, scaled
+from workbench.recipes.method import AT_ONCE, Asking, Method, Prompts, rolled_out, scaled
 from workbench.reward import klcf
 from workbench.train.dpo import DPO
 from workbench.train.grpo import GRPO
@@ -174,6 +174,18 @@ def idle(config: KLCF) -> set[str]:
     return left
 
 
+def asking(config: KLCF) -> Sequence[Asking]:
+    """The base's samples, of which checklists and labelled claims are made, and the answers that are paid. A truthfulness model
+    takes the judge's place for the claims, which the judge still finds."""
+    made, drawn = config.prepare, config.drawn
+    samples = Asking("prepare", ("fact",), made.max_new_tokens, made.samples, made.questions)
+    paid = checks(replace(config, judged_by="fact" if config.rewarded == "judge" else "truth"))
+    last = rolled_out("grpo", config.grpo, paid)
+    if config.trainer == "dpo":
+        last = Asking("dpo", paid, drawn.max_new_tokens, drawn.samples, drawn.questions)
+    return [*([] if made.folder else [samples]), last]
+
+
 def held(config: KLCF) -> int:
     """Models of the policy's size that pay: of truthfulness, or the base for its confidence, and the run's own of good form."""
     return int(bool(config.w_truth) and config.rewarded != "judge") + trains_general(config)
@@ -216,5 +228,5 @@ TINY = scaled(
 METHOD = Method(
     "klcf", "KLCF", KLCF, reward, checks, stages=stages, parts=PARTS, scales={"tiny": TINY}, idle=idle,
     outside=outside, trainer=lambda config: config.trainer, start=lambda config: "base" if config.start == "zero" else None,
-    held=held, named=lambda config: (config.general,) if config.w_general and config.general else (),
+    held=held, named=lambda config: (config.general,) if config.w_general and config.general else (), asking=asking,
 )  # fmt: skip

@@ -25,7 +25,7 @@ from workbench.bench import Bench
 from workbench.config import check_numbers, check_values, setting
 from workbench.generate import Sampling
 from workbench.grade import THOUGHT
-from workbench.recipes.method import AT_ONCE, Method, Prompts, scaled, training_questions
+from workbench.recipes.method import AT_ONCE, Asking, Method, Prompts, rolled_out, scaled, training_questions
 from workbench.reward import knowrl
 from workbench.train.collect import SAMPLES, collect
 from workbench.train.grpo import GRPO, grpo_stage
@@ -123,6 +123,13 @@ def stages(config: KnowRL, bench: Bench) -> Sequence[Stage]:
     return [sft_stage(config.sft, rows, merged=True, name="cold_start", rests_on=rests_on), grpo]
 
 
+def asking(config: KnowRL) -> Sequence[Asking]:
+    """The cold start's samples, and the rollouts."""
+    cold, judged = config.cold, checks(config)
+    drawn = Asking("cold_start", judged, config.grpo.max_new_tokens, cold.cold_samples, cold.cold_questions)
+    return [*([drawn] if cold.cold_samples else []), rolled_out("grpo", config.grpo, judged)]
+
+
 PARTS = {
     "format": ("format", "plus or minus, for the think and answer tags"),
     "correct": ("outcome", "for a correct, a refusing or a wrong final answer"),
@@ -141,5 +148,5 @@ TINY = scaled(
 )  # fmt: skip
 METHOD = Method(
     "knowrl", "KnowRL", KnowRL, reward, checks, lambda config: THOUGHT, stages, PARTS, {"tiny": TINY},
-    idle=lambda config: () if config.cold.cold_samples else {"sft", "cold.cold_questions"},
+    idle=lambda config: () if config.cold.cold_samples else {"sft", "cold.cold_questions"}, asking=asking,
 )  # fmt: skip

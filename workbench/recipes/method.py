@@ -22,6 +22,31 @@ from workbench.world.questions import KINDS
 
 
 @dataclass(frozen=True)
+class Asking:
+    """Responses of a stage that a judge looks at: `samples` to each of `questions` (None: all that there are), of at most `new`
+    tokens, by the checks of these names; with `steps` that many times, to other questions each time."""
+
+    stage: str
+    checks: tuple[str, ...]
+    new: int
+    samples: int
+    questions: int | None
+    steps: int | None = None
+
+    def responses(self, there: int | None) -> int | None:
+        """How many they are, where `there` are so many questions; None where that is not known and decides it."""
+        if self.steps is not None:
+            return self.samples * (self.questions or 0) * self.steps
+        known = [count for count in (self.questions, there) if count is not None]
+        return self.samples * min(known) if known else None
+
+
+def rolled_out(stage: str, part: Any, checks: tuple[str, ...]) -> Asking:
+    """What a training by reinforcement, GRPO's or PPO's settings, has judged."""
+    return Asking(stage, checks, part.max_new_tokens, part.group_size, part.prompts_per_step, part.steps)
+
+
+@dataclass(frozen=True)
 class Method:
     """A method as a value.
 
@@ -45,6 +70,8 @@ class Method:
         held: config -> how many models of the policy's size its reward has in memory where responses are paid.
         named: config -> the other models, of any size, that its reward has in memory besides, by name or folder.
         outside: config and bench -> by name, digests of what a run takes that its config merely names; None for what is gone.
+        asking: config -> the responses that its training has a judge look at, stage by stage; None: those that its parts by
+            reinforcement sample, by `checks`.
     """
 
     name: str
@@ -63,6 +90,7 @@ class Method:
     held: Callable[[Any], int] = lambda config: 0
     named: Callable[[Any], Sequence[str]] = lambda config: ()
     outside: Callable[[Any, Bench], Mapping[str, str | None]] = lambda config, bench: {}
+    asking: Callable[[Any], Sequence[Asking]] | None = None
 
     def lasting(self, config: Any, steps: int) -> list[str]:
         """The settings by which the last stage of such a config takes so many steps, in the place of passes over its rows."""

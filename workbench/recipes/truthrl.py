@@ -22,7 +22,7 @@ from workbench.bench import Bench
 from workbench.checks import Checks
 from workbench.config import check_values, setting
 from workbench.grade import THOUGHT
-from workbench.recipes.method import AT_ONCE, Method, Prompts, scaled, training_questions
+from workbench.recipes.method import AT_ONCE, Asking, Method, Prompts, rolled_out, scaled, training_questions
 from workbench.reward import additive, binary, conditional, knowledge, multiplicative, reasoning, ternary
 from workbench.train.grpo import GRPO, grpo_stage
 from workbench.train.probing import Probing, probed_first
@@ -105,6 +105,14 @@ def stages(config: TruthRL, bench: Bench) -> Sequence[Stage]:
     return [grpo(bench.checks)]
 
 
+def asking(config: TruthRL) -> Sequence[Asking]:
+    """The rollouts, and before them the samples that tell what the policy cannot know."""
+    grpo, probe = config.grpo, config.probe.probe_samples if config.knowledge else 0
+    questions = grpo.steps * grpo.prompts_per_step
+    probed = [Asking("probe", ("outcome",), grpo.max_new_tokens, probe, questions)] if probe else []
+    return [*probed, rolled_out("grpo", grpo, checks(config))]
+
+
 PARTS = {
     "outcome": ("outcome", "for a correct, an abstaining or an incorrect final answer"),
     "reasoning": ("reasoning", "what the quality of the reasoning adds or takes"),
@@ -120,5 +128,5 @@ METHOD = Method(
         "tiny": scaled(TruthRL(), grpo=TINY, probe={"probe_samples": 16}),
         "small": scaled(TruthRL(), grpo={"prompts_per_step": 16, "max_new_tokens": 512}),
     },
-    idle=lambda config: () if config.knowledge else {"probe"},
+    idle=lambda config: () if config.knowledge else {"probe"}, asking=asking,
 )  # fmt: skip

@@ -67,7 +67,7 @@ SHORT = (Lesson(30, 0.9, {"copying": 1}), Lesson(30, 0.0, {"equality": 1}, {"who
 SIZES = {
     "full": PolicyConfig(),
     "small": PolicyConfig(
-        scale=0.05, hidden=64, layers=2, mlp=192, rows=8, passes=20, lessons=SHORT, sft_steps=80, save_every=20
+        scale=0.05, hidden=64, layers=2, mlp=192, rows=8, passes=10, lessons=SHORT, sft_steps=80, save_every=20
     ),
 }
 

@@ -1,0 +1,206 @@
+"""What the papers' settings would take here, and what a million prompts would: arithmetic of `workbench plan`, nothing is run.
+
+    python benchmarks/papers.py --results benchmarks/results/papers.json
+
+A setting has what its paper states; what it does not state is ours, or assumed, and is named. Hours are those of this project's
+way (an adapter, one GPU, plain transformers), not of the papers' (all parameters, a server that generates).
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from benchmarks.findings_tables import PAPER  # noqa: E402
+from workbench.jsonl import write_json  # noqa: E402
+from workbench.plan import GPUS, plan, shape_of  # noqa: E402
+from workbench.plan.gpus import GIB  # noqa: E402
+from workbench.plan.judging import PER_RESPONSE, asked  # noqa: E402
+from workbench.plan.speed import OF_FLOPS, forward_flops  # noqa: E402
+
+POLICY_GPUS, MILLION = ("a100-80", "h100-80"), 1_000_000
+JUDGE, JUDGE_GPU = "meta-llama/Llama-3.1-70B", "h100-80"  # assumed, for all alike: whose hours are told beside the policy's
+BOX, DAY = 8, 24  # GPUs of a machine, and the hours in which all is to be done
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A paper's training. `part` is what trains the policy, `prompts` and `group` are of a step, `new` is how long a response
+    is taken to be, `asked` how many prompts there are in all, `questions` those of the stages before."""
+
+    name: str
+    method: str
+    part: str
+    policy: str
+    prompts: int
+    group: int
+    new: int
+    asked: int
+    prompt_tokens: int
+    stated: str
+    assumed: str
+    reported: str
+    claims: int | None = None
+    questions: int | None = None
+    more: tuple[str, ...] = ()
+
+    def plan(self, gpu: str, count: int | None = None) -> dict[str, Any]:
+        """The plan of it, or of so many prompts in place of its own."""
+        path = f"{self.method}.{self.part}"
+        steps = math.ceil((count or self.asked) / self.prompts)
+        changed = {"steps": steps, "prompts_per_step": self.prompts, "group_size": self.group, "max_new_tokens": self.new}
+        settings = [*(f"{path}.{name}={value}" for name, value in changed.items()), *self.more]
+        return plan(
+            self.method, policy=self.policy, gpu=gpu, overrides=settings, prompt_tokens=self.prompt_tokens, claims=self.claims,
+            questions=count or self.questions or self.asked,
+        )  # fmt: skip
+
+
+SEVEN = "Qwen/Qwen2.5-7B"
+TRUTHRL: dict[str, Any] = {
+    "method": "truthrl", "part": "grpo", "policy": "meta-llama/Llama-3.1-8B", "prompts": 64, "group": 8, "new": 512,
+    "asked": 6_400, "reported": "8 H100, no hours",
+}  # fmt: skip
+SETTINGS = (
+    Setting(
+        "RLFH", "rlfh", "ppo", SEVEN, 128, 1, 512, 20_000, 512,
+        "20,000 questions; batch 128 of one response each (code); 21 claims a response (table 3); policy of 7B",
+        "512 tokens of prompt and of response (at most 1,024: code); one pass; Qwen2.5-7B for Vicuna-7B",
+        "8 A100 and 4–8 for the judge, half a day to a day: 144–384 GPU-hours", claims=21,
+    ),
+    Setting(
+        "TruthRL", **TRUTHRL, prompt_tokens=512, stated="64 prompts a step; at most 2,048 tokens; Llama-3.1-8B",
+        assumed="group of 8 and 100 steps (ours); 512 tokens of prompt and of response",
+    ),
+    Setting(
+        "TruthRL, with pages", **TRUTHRL, prompt_tokens=14_336,
+        stated="as above; a context of 16,384", assumed="as above; prompts as long as the context leaves room",
+        more=("truthrl.generation_batch=16",),
+    ),
+    Setting(
+        "FoRAG", "forag", "ppo", SEVEN, 128, 1, 409, 43_579, 1_024,
+        "43,579 questions; answers of 409 tokens with their outline (table 1)",
+        "batch 128, one pass, 4 judged samples a question (ours); 1,024 tokens of prompt; Qwen2.5-7B for Llama2-7B",
+        "8 A100; reward model and RLHF 55.5 hours (table 8; of how many GPUs it does not say)",
+        more=("forag.drawn.max_new_tokens=409",),
+    ),
+    Setting(
+        "KLCF", "klcf", "grpo", "Qwen/Qwen2.5-14B", 16, 8, 700, 13_230, 512,
+        "13,230 prompts of 14,589 that are prepared (table 6); about 700 tokens; 48 claims a prepared prompt (table 11)",
+        "16 prompts a step, group of 8, one pass (ours); one sample a prepared prompt; 512 tokens of prompt",
+        "16 H100, no hours; 693,049 claims verified", claims=48, questions=14_589,
+        more=("klcf.prepare.samples=1", "klcf.prepare.max_new_tokens=700", "klcf.generation_batch=64"),
+    ),
+    Setting(
+        "KnowRL", "knowrl", "grpo", SEVEN, 8, 10, 512, 1_600, 512,
+        "80 responses a step, 200 steps; R1-Distill-Qwen-7B", "groups of 10 (code); 512 tokens of prompt and of response; no "
+        "cold start", "1 A800, no hours", more=("knowrl.cold.cold_samples=0",),
+    ),
+)  # fmt: skip
+
+
+def measured(setting: Setting, count: int | None = None) -> dict[str, Any]:
+    """What it takes: rollouts, tokens, the judge's requests and tokens, GPU-hours, and machines for a day of it all."""
+    plans = {gpu: setting.plan(gpu, count) for gpu in POLICY_GPUS}
+    one = plans[POLICY_GPUS[0]]
+    judged, rollouts = one["judging"]["per_run"], one["steps"] * one["rows_per_step"]
+    hours, judge = {gpu: found["hours"] for gpu, found in plans.items()}, judge_hours(judged)
+    return {
+        "setting": setting.name, "prompts": count or setting.asked, "rollouts": rollouts, "generated": rollouts * setting.new,
+        "learnt": one["steps"] * one["tokens_per_step"], **judged, "hours": hours, "judge_hours": judge,
+        "machines": math.ceil((hours[JUDGE_GPU] + judge) / (BOX * DAY)), "held": held(plans[JUDGE_GPU]),
+    }  # fmt: skip
+
+
+def held(found: Mapping[str, Any]) -> str:
+    """Whether one GPU holds all phases. How much an evaluation computes at once no setting changes."""
+    over = {phase["part"] for phase in found["phases"] if phase["total"] > found["gpu"]["memory"] * GIB}
+    return "no" if over - {""} else "but for evaluations" if over else "yes"
+
+
+def judge_hours(judged: Mapping[str, int]) -> float:
+    """GPU-hours of the judge's passes over what it reads and writes, at the share of the GPU's speed that learning is taken to
+    have: as many prompts at once as make memory no matter."""
+    tokens = judged["tokens_in"] + judged["tokens_out"]
+    each = forward_flops(shape_of(JUDGE), round(tokens / judged["requests"])) if judged["requests"] else 0.0
+    return round(tokens * each / (OF_FLOPS * GPUS[JUDGE_GPU].flops) / 3600, 2)
+
+
+def found() -> dict[str, Any]:
+    rows = [measured(one) for one in SETTINGS]
+    scaled = [{**measured(one, MILLION), "setting": f"{one.name}, 1M prompts"} for one in SETTINGS]
+    given = [{name: getattr(one, name) for name in ("name", "stated", "assumed", "reported")} for one in SETTINGS]
+    assumed = {"judge": JUDGE, "judge_gpu": JUDGE_GPU, "box": BOX, "day": DAY, "counts": plan("rlfh")["judging"]["assumed"]}
+    return {"assumed": assumed, "settings": given, "rows": [*rows, *scaled], "beside": beside()}
+
+
+def beside() -> dict[str, dict[str, Any]]:
+    """A response of so many claims as KLCF's table 5 has searches, judged as there, beside the tokens that the paper counts."""
+    ways = {"FActScore": ("fact",), "KLCF": ("truth", "checklist")}
+    claims = round(float(PAPER["serial"]["FActScore"][2]))
+    return {
+        way: {"claims": claims, **asked(checks, claims * PER_RESPONSE, claims).told(), "paper": PAPER["serial"][way][3:]}
+        for way, checks in ways.items()
+    }  # fmt: skip
+
+
+COUNTS = ("rollouts", "generated", "learnt", "requests", "tokens_in", "tokens_out")
+HEAD = ["", "rollouts", "tokens sampled", "through the learner", "judge: requests", "tokens in", "tokens out", "A100-hours",
+        "H100-hours", "judge: H100-hours", "machines for a day", "one GPU holds it"]  # fmt: skip
+
+
+def table(found: Mapping[str, Any]) -> str:
+    """The table of counts, what each setting is, and what is assumed."""
+    rows = [
+        [row["setting"], *(short(row[name]) for name in COUNTS), *(short(row["hours"][gpu]) for gpu in POLICY_GPUS),
+         short(row["judge_hours"]), str(row["machines"]), row["held"]]
+        for row in found["rows"]
+    ]  # fmt: skip
+    given = [[one["name"], one["stated"], one["assumed"], one["reported"]] for one in found["settings"]]
+    head, judge = ["", "the paper states", "assumed here", "the paper reports"], found["assumed"]
+    about = (
+        f"The judge's hours are the least that the passes of {judge['judge'].rpartition('/')[2]} take, whoever judged in the "
+        f"paper; a machine has {judge['box']} H100,\nand as many do policy and judge together in {judge['day']} hours. Of "
+        f"judging is *{judge['counts']}*."
+    )
+    near = " ".join(
+        f"{way}'s way: {one['tokens_in']:,} tokens in and {one['tokens_out']:,} out; the paper counts {int(one['paper'][0]):,} "
+        f"and {int(one['paper'][1]):,}."
+        for way, one in found["beside"].items()
+    )
+    checked = f"Beside KLCF's table 5, a response of {found['beside']['KLCF']['claims']} claims judged in\n{near}"
+    return "\n\n".join([_markdown(HEAD, rows), about, checked, _markdown(head, given)])
+
+
+def short(value: float) -> str:
+    """As people say it: 51.2k, 1.3M, 5.5B."""
+    for size, unit in ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e4, "k")):
+        if value >= size:
+            return f"{value / (1e3 if unit == 'k' else size):.3g}{unit}"
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def _markdown(columns: list[str], rows: list[list[str]]) -> str:
+    return "\n".join("| " + " | ".join(row) + " |" for row in [columns, ["---"] * len(columns), *rows])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--results", type=Path)
+    given = parser.parse_args()
+    result = found()
+    print(table(result))
+    if given.results:
+        write_json(given.results, result)
+
+
+if __name__ == "__main__":
+    main()

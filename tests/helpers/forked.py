@@ -1,0 +1,101 @@
+"""Processes of their own that have read torch, transformers and TRL when they begin: that takes longer than a small training.
+
+`run` does what `subprocess.run` does with `python -m MODULE`. The first call starts a process that reads the libraries; it
+forks one for each call, which may be killed at any moment like any other.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import runpy
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run(module: str, *words: str, until: Path | None = None, timeout: float = 300) -> subprocess.CompletedProcess[str]:
+    """Run a module with these arguments, from the project's folder, with the environment as it is now.
+
+    It is killed by SIGKILL as soon as the file `until` is there.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        out, err = Path(folder, "out"), Path(folder, "err")
+        job = {"module": module, "words": words, "out": str(out), "err": str(err), "environment": dict(os.environ)}
+        status = _ask(json.dumps(job | {"until": str(until or "")}), timeout)
+        return subprocess.CompletedProcess([module, *words], status, out.read_text(), err.read_text())
+
+
+def _ask(job: str, timeout: float) -> int:
+    parent = _parent()
+    assert parent.stdin and parent.stdout
+    parent.stdin.write(job + "\n")
+    parent.stdin.flush()
+    if not select.select([parent.stdout], [], [], timeout)[0]:
+        os.killpg(parent.pid, signal.SIGKILL)
+        _parent.cache_clear()
+        raise TimeoutError(f"no end after {timeout} s: {job[:500]}")
+    return int(parent.stdout.readline())
+
+
+@cache
+def _parent() -> subprocess.Popen[str]:
+    """The process that forks; it ends with its standard input, hence with this one."""
+    command = [sys.executable, "-m", "tests.helpers.forked"]
+    parent = subprocess.Popen(
+        command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
+    assert parent.stdout and parent.stdout.readline() == "ready\n"
+    return parent
+
+
+def _read_libraries() -> None:
+    """What every training reads; nothing is computed, so that no thread is there to be missed by a fork."""
+    import peft  # noqa: F401
+    import transformers.models.llama.modeling_llama
+    import transformers.models.qwen2.modeling_qwen2  # noqa: F401
+    from trl import DPOTrainer, GRPOTrainer, SFTTrainer  # noqa: F401
+
+    import workbench.cli
+    import workbench.train.models  # noqa: F401
+
+
+def _serve() -> None:
+    _read_libraries()
+    print("ready", flush=True)
+    for line in sys.stdin:
+        child = os.fork()
+        if not child:
+            return _become(json.loads(line))
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+
+
+def _become(job: dict[str, Any]) -> None:
+    """Go on as that module, to its end."""
+    for number, name, mode in ((0, os.devnull, os.O_RDONLY), (1, job["out"], os.O_WRONLY), (2, job["err"], os.O_WRONLY)):
+        os.dup2(os.open(name, mode | os.O_CREAT, 0o600), number)
+    os.environ.clear()
+    os.environ.update(job["environment"])
+    sys.argv[1:] = job["words"]
+    if job["until"]:
+        threading.Thread(target=_die_with, args=(Path(job["until"]),), daemon=True).start()
+    runpy.run_module(job["module"], run_name="__main__", alter_sys=True)
+
+
+def _die_with(file: Path) -> None:
+    while not file.exists():
+        time.sleep(0.02)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    _serve()

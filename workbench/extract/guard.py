@@ -1,0 +1,65 @@
+"""What no claim may be that is made of a part of a sentence (see `workbench.extract.rules`): then the sentence stays whole."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise, takewhile
+
+from workbench.extract import english
+
+_NOT_ANY = re.compile(r"(?:Neither|Nor|None|Nobody|Few|Not|Hardly|Scarcely|Only|Nothing|No one|Never|Rarely|Seldom)\b", re.I)
+_EXCEPTED = re.compile(r"\b(?:except|excepting|with the exception of|provided that|as long as|in case)\b")
+
+
+def undivided(sentence: str) -> bool:
+    """Whether no part of it may be told alone: of nobody, or of none but these, is said all that follows; or a quotation in it
+    is not closed."""
+    return bool(_NOT_ANY.match(sentence) or _EXCEPTED.search(sentence)) or _open_quotation(sentence)
+
+
+def _open_quotation(text: str) -> bool:
+    return text.count('"') % 2 == 1 or text.count("“") != text.count("”") or text.count("(") != text.count(")")
+
+
+_UNFINISHED = english.AUXILIARIES | frozenset(
+    "a an the my our your and or but of for to with from at as into by than be been being most very made making having using "
+    "including such".split()
+)
+_GARBLED = re.compile(r"\b(?:in to|of to|of of|to to|in in|of in|the and|an? and|and and|the or|is is|was was)\b(?! \d)")
+
+
+def breaks(claim: str, sentence: str) -> bool:
+    """Whether a claim cannot be what its sentence says: it has no verb, breaks off, joins what does not go together, or has
+    lost a denial or a doubt."""
+    words = english.TOKEN.findall(english.blank(claim.strip(" ,;.")))
+    if words and words[0] in english.VERBS:
+        return True  # it has no subject
+    if (len(words) > 1 and words[-1] in _UNFINISHED) or _GARBLED.search(english.blank(claim)) or not has_verb(claim):
+        return True
+    return _open_quotation(claim) or bool(_RUN_ON.search(english.blank(claim))) or _loses(words, sentence)
+
+
+def has_verb(text: str) -> bool:
+    words = english.TOKEN.findall(english.blank(text))
+    return any(english.is_verb(words, i) or re.fullmatch(r"[a-z]+s", words[i]) for i in range(1, len(words)))
+
+
+_RUN_ON = re.compile(r"[\d,] (?:he|she|they|it) [a-z]+(?:ed|ew|on|as|an|ok|ad)\b(?<!\bon)|\b\d{4} (?:he|she|they|it) ")
+_DOUBTS = frozenset(
+    "not never no neither nor hardly barely rarely seldom without may might could would should must almost nearly reportedly "
+    "allegedly supposedly possibly probably perhaps apparently purportedly presumably unless cannot failed refused".split()
+)
+
+_ENDS = frozenset(", ; : and but".split())
+
+
+def _loses(words: list[str], sentence: str) -> bool:
+    """Whether the claim has the words behind a denial or a doubt without it."""
+    said, kept = english.TOKEN.findall(english.blank(sentence)), set(words)
+    pairs = set(pairwise(words))
+    for i, word in enumerate(said):
+        if word in _DOUBTS and word not in kept:
+            behind = list(takewhile(lambda one: one not in _ENDS, said[i + 1 : i + 5]))
+            if not pairs.isdisjoint(pairwise(behind)):
+                return True
+    return False
