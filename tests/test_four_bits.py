@@ -49,7 +49,8 @@ def test_every_trainer_refuses_it_without_a_gpu(
     trainer: str, policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-    [question], four = asked(1), {"load_in_4bit": True}
+    [question] = asked(1)
+    four: dict[str, Any] = {"load_in_4bit": True}
     with pytest.raises(WorkbenchError, match="load_in_4bit is true, which needs a GPU"):
         if trainer == "grpo":
             train_grpo(GRPO(**four), [question], run.grade, policy, tmp_path, method="m", seed=0)
