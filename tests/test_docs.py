@@ -99,7 +99,7 @@ KNOWN: dict[str, dict[str, How]] = {
         "workbench data show hotpotqa": How(not_run="reads a data set from the hub"),
         "workbench verifier evaluate --data pairs.jsonl": AS_IT_IS,
         "workbench doctor": AS_IT_IS,
-        "workbench plan truthrl --policy Qwen/Qwen3-8B --gpu h200-141 --set truthrl.micro_batch=4": AS_IT_IS,
+        "workbench plan truthrl --gpu h100-80": AS_IT_IS,
         "workbench export runs/ternary --gguf runs/merged.gguf": How(
             not_run="needs the package of the extra gguf; tests/test_gguf.py writes files and has them read"
         ),
@@ -109,6 +109,7 @@ KNOWN: dict[str, dict[str, How]] = {
         "workbench evaluate runs/paper --split test --bench paper --questions nq_open --engine vllm": How(
             not_run="needs a GPU, a data set and a model from the hub; tests/engines/test_vllm.py evaluates the tiny policy"
         ),
+        "workbench export runs/paper --merged runs/merged-paper": How(not_run="needs the run above; as for runs/ternary"),
         "workbench train truthrl --bench paper --questions nq_open --out runs/paper": How(
             not_run="needs a GPU, a data set and a model from the hub"
         ),
