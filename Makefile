@@ -22,12 +22,13 @@ PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 PINNED := $(CONSTRAINTS:%=-c %)
 TORCH := $(shell sed -n 's/^ *"\(torch==[^"]*\)".*/\1/p' pyproject.toml)
 NOTEBOOKS := $(sort $(wildcard notebooks/*.ipynb))
-# Its runs are read by others. Beside one another, threads that spin while they wait would take each other's cores.
+# Its runs are read by others.
 ALONE := $(firstword $(NOTEBOOKS))
 # A file's tests stay together: they share what takes long to make. The order is that of tests/conftest.py.
 SHARED := -n $(JOBS) --dist loadfile --no-loadscope-reorder
 OFFLINE := HF_HUB_OFFLINE=1 HF_DATASETS_OFFLINE=1 TRANSFORMERS_OFFLINE=1
-REPLAY := $(OFFLINE) PLOTLY_RENDERER=plotly_mimetype $(BIN)/python -m pytest --nbval --nbval-current-env \
+# Beside anything else threads that spin while they wait would take its cores.
+REPLAY := OMP_WAIT_POLICY=passive $(OFFLINE) PLOTLY_RENDERER=plotly_mimetype $(BIN)/python -m pytest --nbval --nbval-current-env \
 	--nbval-sanitize-with tests/nbval_sanitize.cfg
 
 .DEFAULT_GOAL := help
@@ -60,7 +61,7 @@ endif
 	if [ -n "$(NOTEBOOKS)" ]; then \
 		echo "replaying the notebooks and comparing their outputs: several minutes"; \
 		$(REPLAY) $(ALONE) || failed="$$failed $(ALONE)"; \
-		OMP_WAIT_POLICY=passive $(REPLAY) $(SHARED) $(filter-out $(ALONE),$(NOTEBOOKS)) || failed="$$failed notebooks"; \
+		$(REPLAY) $(SHARED) $(filter-out $(ALONE),$(NOTEBOOKS)) || failed="$$failed notebooks"; \
 	fi; \
 	if [ -n "$$failed" ]; then echo "failed:$$failed" >&2; exit 1; fi
 

@@ -157,6 +157,7 @@ def test_training_lowers_the_loss_and_moves_the_weights() -> None:
     model = new_model().eval()
     before = {name: value.clone() for name, value in model.state_dict().items()}
     training = _Training(model, config, 100, "", Path("none.pt"))
+    assert training.config.bfloat16 in (True, False)  # as the processor has it
     batch = epoch_batches(rows_of(12), Encoder(64), config, 0)[0]
     losses = [training.update(batch) for _ in range(8)]
     assert losses[-1] < losses[0] - 0.05, losses

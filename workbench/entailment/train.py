@@ -77,7 +77,6 @@ def fit(rows: Sequence[Row], config: TrainConfig, checkpoint: Path) -> tuple[Any
     """
     import torch
 
-    config = _settled(config)
     with use_threads(config.threads):
         torch.manual_seed(0)
         model = new_model(config.dropout)  # the same fresh head whatever the seed, or runs could not be merged
@@ -127,7 +126,8 @@ class _Training:
     def __init__(self, model: Any, config: TrainConfig, total: int, identity: str, checkpoint: Path) -> None:
         import torch
 
-        self.model, self.config, self.total, self.identity, self.checkpoint = model, config, total, identity, checkpoint
+        self.model, self.config, self.total = model, _settled(config), total
+        self.identity, self.checkpoint = identity, checkpoint
         named = [(name, weight) for name, weight in model.named_parameters() if weight.requires_grad]
         groups = [[weight for name, weight in named if name.startswith("head.") is head] for head in (False, True)]
         self.optimizer = torch.optim.AdamW(
