@@ -193,6 +193,7 @@ def save_merged(trainee: Trainee, out: Path) -> None:
     """
     if not trainee.four_bits:
         return _save(trainee.model.merge_and_unload(), trainee.tokenizer, out)
+    out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=out, prefix=".adapter.") as folder:
         save_policy(trainee, Path(folder))
         place = find(folder, adapter_base(Path(folder) / "policy"))
