@@ -60,7 +60,7 @@ KNOWN: dict[str, dict[str, How]] = {
         ),
         "workbench probe --k 64": How("--limit 4"),
         "workbench train truthrl --out runs/knowing --set truthrl.knowledge=true": How(
-            f"{SHORT} --set truthrl.probe_samples=1 --set truthrl.kinds=numeric"
+            f"{SHORT} --set truthrl.probe_samples=1"
         ),
         "workbench train rlfh --out runs/rlfh": How(
             "--steps 1 --set rlfh.prompts_per_step=8 --set rlfh.eval_samples=0 --set rlfh.eval_kinds=list "

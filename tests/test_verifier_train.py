@@ -145,6 +145,17 @@ def test_reliability_by_hand() -> None:
     assert [one["n"] for one in found["bins"]] == [1, 3]
 
 
+@pytest.mark.parametrize("has", [{"avx512_bf16": True}, {"amx_bf16": True}, {"avx2": True}, {}])
+def test_matrices_are_multiplied_in_bfloat16_where_the_processor_does(
+    has: dict[str, bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from workbench.entailment.train import TrainConfig, _settled
+
+    monkeypatch.setattr("torch.cpu.get_capabilities", lambda: has)
+    assert _settled(TrainConfig()).bfloat16 is ("avx512_bf16" in has or "amx_bf16" in has)
+    assert [_settled(TrainConfig(bfloat16=named)).bfloat16 for named in (True, False)] == [True, False]
+
+
 @pytest.mark.slow
 def test_training_lowers_the_loss_and_moves_the_weights() -> None:
     import torch
@@ -152,12 +163,11 @@ def test_training_lowers_the_loss_and_moves_the_weights() -> None:
     from workbench.entailment.model import Encoder, new_model
     from workbench.entailment.train import TrainConfig, _Training, epoch_batches
 
-    config = TrainConfig(rows=12, made=0.0, warmup=0, threads=1)
+    config = TrainConfig(rows=12, made=0.0, warmup=0, threads=1, bfloat16=False)
     torch.manual_seed(0)
     model = new_model().eval()
     before = {name: value.clone() for name, value in model.state_dict().items()}
     training = _Training(model, config, 100, "", Path("none.pt"))
-    assert training.config.bfloat16 in (True, False)  # as the processor has it
     batch = epoch_batches(rows_of(12), Encoder(64), config, 0)[0]
     losses = [training.update(batch) for _ in range(8)]
     assert losses[-1] < losses[0] - 0.05, losses

@@ -4,7 +4,7 @@ What the evidence says is then something else, and none of them may be called co
 called correct as they stand: what the rules cost. Each claim counts once, however many texts it comes with. Roles are exchanged
 in claims of our own (`turned.tsv`): when and where something happened ("life"), and who did it to whom ("deed"). They were
 written before they were judged, and the rules were mended by what they showed, those of `NEW` too: no figure of theirs is held
-out. `FIRST_SIGHT` is what was called correct of the new ones before that.
+out. `first` in that file is whether a new one was called correct when it was first judged, by rules that had not seen it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from workbench.types import Passage
 YEAR = re.compile(r"(?<![\d,.$£€-])(1\d{3}|20[0-2]\d)(?![\d,]\d|s\b|-)")
 TURNED = Path(__file__).parent / "turned.tsv"
 NEW = "new"
-FIRST_SIGHT = {"life": (6, 16), "deed": (7, 16)}  # 8 and 6 by the rules before them
 Alter = Callable[[Pair, random.Random], str | None]
 
 
@@ -77,13 +76,24 @@ def measure(given: Mapping[str, Halved], verifier: Remembered) -> dict[str, Any]
     for kind in ("life", "deed"):
         for name in (*HALVES, NEW):
             found.setdefault(f"roles exchanged: {kind}", {})[name] = _called(ways(verifier), turned(name, kind))
+        found[f"roles exchanged: {kind}"][NEW]["first"] = at_first(kind)
     return found
 
 
 def turned(name: str, kind: str) -> list[tuple[Pair, str]]:
+    return [(Pair(row["claim"], (row["evidence"],), 0, row["claim"]), row["turned"]) for row in _rows(name, kind)]
+
+
+def at_first(kind: str) -> dict[str, float]:
+    """How many of the new claims were called correct when they were first judged."""
+    marks = [row["first"] == "1" for row in _rows(NEW, kind)]
+    return stats.wilson(sum(marks), len(marks))
+
+
+def _rows(name: str, kind: str) -> list[dict[str, str]]:
     with TURNED.open(encoding="utf-8", newline="") as file:
-        rows = [row for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE) if row["half"] == name]
-    return [(Pair(row["claim"], (row["evidence"],), 0, row["claim"]), row["turned"]) for row in rows if row["kind"] == kind]
+        rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+    return [row for row in rows if (row["half"], row["kind"]) == (name, kind)]
 
 
 def _called(judges: Mapping[str, Verifier], pairs: Sequence[tuple[Pair, str]]) -> dict[str, Any]:

@@ -94,7 +94,7 @@ def fit(rows: Sequence[Row], config: TrainConfig, checkpoint: Path) -> tuple[Any
 
 
 def _settled(config: TrainConfig) -> TrainConfig:
-    """Whether this processor multiplies in bfloat16 by itself; where it does not, a step takes five times as long."""
+    """The same with `bfloat16` decided: where the processor does not have it, a matrix product took five times as long."""
     import torch
 
     if config.bfloat16 is not None:
@@ -126,8 +126,7 @@ class _Training:
     def __init__(self, model: Any, config: TrainConfig, total: int, identity: str, checkpoint: Path) -> None:
         import torch
 
-        self.model, self.config, self.total = model, _settled(config), total
-        self.identity, self.checkpoint = identity, checkpoint
+        self.model, self.config, self.total, self.identity, self.checkpoint = model, config, total, identity, checkpoint
         named = [(name, weight) for name, weight in model.named_parameters() if weight.requires_grad]
         groups = [[weight for name, weight in named if name.startswith("head.") is head] for head in (False, True)]
         self.optimizer = torch.optim.AdamW(
