@@ -84,7 +84,7 @@ def turned(name: str, kind: str) -> list[tuple[Pair, str]]:
     return [(Pair(row["claim"], (row["evidence"],), 0, row["claim"]), row["turned"]) for row in _rows(name, kind)]
 
 
-def at_first(kind: str) -> dict[str, float]:
+def at_first(kind: str) -> dict[str, Any]:
     """How many of the new claims were called correct when they were first judged."""
     marks = [row["first"] == "1" for row in _rows(NEW, kind)]
     return stats.wilson(sum(marks), len(marks))
