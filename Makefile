@@ -27,8 +27,8 @@ ALONE := $(firstword $(NOTEBOOKS))
 # A file's tests stay together: they share what takes long to make. The order is that of tests/conftest.py.
 SHARED := -n $(JOBS) --dist loadfile --no-loadscope-reorder
 OFFLINE := HF_HUB_OFFLINE=1 HF_DATASETS_OFFLINE=1 TRANSFORMERS_OFFLINE=1
-# Beside anything else threads that spin while they wait would take its cores.
-REPLAY := OMP_WAIT_POLICY=passive $(OFFLINE) PLOTLY_RENDERER=plotly_mimetype $(BIN)/python -m pytest --nbval --nbval-current-env \
+# Beside anything else threads that spin for long while they wait would take its cores (workbench/threads.py).
+REPLAY := OMP_WAIT_POLICY=passive GOMP_SPINCOUNT=2000 $(OFFLINE) PLOTLY_RENDERER=plotly_mimetype $(BIN)/python -m pytest --nbval --nbval-current-env \
 	--nbval-sanitize-with tests/nbval_sanitize.cfg
 
 .DEFAULT_GOAL := help

@@ -154,6 +154,7 @@ def main() -> None:
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         path = make(Path(folder), chosen.rows)
+        os.sync()  # what is still being written to the disk would be in the way of what is read
         times: dict[str, Any] = {"rows": chosen.rows, "megabytes": round(path.stat().st_size / 1e6)}
         if CHROMIUM:
             times["open the large run, not read before"] = browsed(Path(folder), open_runs)

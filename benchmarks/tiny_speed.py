@@ -1,15 +1,17 @@
 """How fast the work of the tiny bench is done, part by part, each beside a plain way of doing the same.
 
-    python benchmarks/tiny_speed.py --parts generation grading step start --results benchmarks/results/tiny_speed.json
+    python benchmarks/tiny_speed.py --parts generation prompts grading step start --results benchmarks/results/tiny_speed.json
     python benchmarks/tiny_speed.py --parts demo --than FOLDER --results benchmarks/results/tiny_speed.json
 
 Ways take turns, so that what else the machine does meets all of them; what counts is the ratio. Parts that were not asked for
 keep what the results file has of them.
 
-`generation` is tokens per second beside transformers' `generate`. `step` and `grading` train with GRPO at a learning rate of
-0, TruthRL's settings and new questions in each step: every other step is graded and recorded as in any run, the steps between
-are paid a constant and recorded nowhere, which is TRL's own work. `start` is the time from a fresh process to the tiny bench,
-without and with the world's fingerprint in the cache. `demo` is `workbench demo` from here beside the one of another checkout.
+`generation` is tokens per second beside transformers' `generate`; `prompts` is responses per second, forward and back, where
+a pass reads a prompt once for all its responses, beside one that reads it for each. `step` and `grading` train with GRPO at a
+learning rate of 0, TruthRL's settings and new questions in each step: every other step is graded and recorded as in any run,
+the steps between are paid a constant and recorded nowhere, which is TRL's own work. `start` is the time from a fresh process
+to the tiny bench, without and with the world's fingerprint in the cache. `demo` is `workbench demo` from here beside the one
+of another checkout.
 """
 
 from __future__ import annotations
@@ -37,8 +39,10 @@ from workbench.recipes.method import training_questions
 from workbench.recipes.truthrl import METHOD as TRUTHRL
 from workbench.runs.folder import versions
 from workbench.threads import DEFAULT_THREADS, use_threads
+from workbench.train.actor import Actor
 from workbench.train.grpo import batches, make_trainer
 from workbench.train.models import load_trainee
+from workbench.train.prompts_once import prompts_once
 from workbench.train.record import Record
 from workbench.train.trl_adapter import TRLAdapter
 
@@ -190,6 +194,29 @@ def _biographies() -> dict[str, float]:
     return took
 
 
+def prompts(rounds: int) -> dict[str, Any]:
+    """A step's responses through the model in training and back, their prompts read once and in every row."""
+    tiny, config = bench("tiny"), TRUTHRL.scales["tiny"]
+    trainee = load_trainee(tiny.path("sft"), lora_r=config.grpo.lora_r, lora_alpha=config.grpo.lora_alpha, seed=0)
+    questions = training_questions(config.prompts, tiny)[: config.grpo.prompts_per_step]
+    sampled = {"samples": config.grpo.group_size, "max_new_tokens": config.grpo.max_new_tokens}
+    responses = generate(tiny.load("sft"), questions, **sampled)
+    ids_BL, attention_BL, said_BT = Actor(trainee).laid_out(responses)
+    length = said_BT.shape[1]
+
+    def rate(forward: Callable[..., Any]) -> float:
+        began = time.perf_counter()
+        logits_BTV = forward(input_ids=ids_BL, attention_mask=attention_BL, logits_to_keep=length + 1, use_cache=False).logits
+        logprobs_BTV = logits_BTV[:, :-1].log_softmax(-1)
+        (logprobs_BTV.gather(-1, ids_BL[:, -length:, None])[..., 0] * said_BT).sum().backward()
+        trainee.model.zero_grad()
+        return len(responses) / (time.perf_counter() - began)
+
+    ways = {"once": lambda: rate(prompts_once(trainee.model)), "in_every_row": lambda: rate(trainee.model)}
+    about = {"unit": "responses per second", "questions": len(questions), "responses": len(responses)}
+    return {**about, **compared(in_turns(ways, rounds))}
+
+
 def start(rounds: int) -> dict[str, Any]:
     """Seconds from a fresh process to the tiny bench, and to the end of `workbench world show`."""
     commands = {
@@ -232,13 +259,13 @@ def _demo(checkout: Path) -> float:
 
 
 PARTS: dict[str, Callable[[int], dict[str, Any]]] = {
-    "generation": generation, "grading": grading, "step": step, "start": start, "demo": demo,
+    "generation": generation, "prompts": prompts, "grading": grading, "step": step, "start": start, "demo": demo,
 }  # fmt: skip
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--parts", nargs="+", choices=PARTS, default=["generation", "grading", "step", "start"])
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=["generation", "prompts", "grading", "step", "start"])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--than", type=Path, help="another checkout of this repository, for the demo")
     parser.add_argument("--threads", type=int, default=DEFAULT_THREADS)

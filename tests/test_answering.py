@@ -266,6 +266,7 @@ def test_another_store_has_the_local_verifier(small: Policy, store: str) -> None
     assert "the tiny policy knows the closed world's words alone" in result.notes[0]
 
 
+@pytest.mark.slow
 def test_the_worlds_pages_in_an_index_keep_the_exact_judge(small: Policy, tmp_path: Path) -> None:
     build_index(tmp_path / "world", "world")
     sources = stored(str(tmp_path / "world"))

@@ -44,12 +44,16 @@ def two_steps(policy: str, trainer: str, again: bool, out: Path, monkeypatch: py
         return forward(self, *args, **kwargs)
 
     monkeypatch.setattr(LlamaDecoderLayer, "forward", counted)
+    monkeypatch.setattr(
+        "workbench.train.grpo_trainer.prompts_once", lambda model: model
+    )  # which makes its sums in another order
     trained(policy, trainer, rows=4, tokens=8, lora_r=4, again=again, out=out, steps=2)
     monkeypatch.undo()
     [file] = [*out.glob("policy/adapter_model.safetensors"), *out.glob("model/adapter*.safetensors")]
     return load_file(file), computed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trainer", ["grpo", "ppo", "sft", "dpo", "reward_model"])
 def test_layers_computed_again_learn_the_same(
     trainer: str, policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

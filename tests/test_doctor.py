@@ -48,6 +48,7 @@ atexit.register(tell)
 """
 
 
+@pytest.mark.slow
 def test_here_the_cpu_path_works_without_a_network_and_without_heavy_imports() -> None:
     code, found, said = doctor(NO_NETWORK)
     assert code == 0 and found["cpu"]["works"] and found["cpu"]["failed"] == []
@@ -61,6 +62,7 @@ def test_here_the_cpu_path_works_without_a_network_and_without_heavy_imports() -
         assert not found["gpu"]["works"] and "GPU" in found["gpu"]["failed"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("broken", ["raise ImportError('libcudart.so.13: cannot open')", "raise RuntimeError('no\\nmore')"])
 def test_a_torch_that_does_not_load_is_a_line_and_not_a_crash(tmp_path: Path, broken: str) -> None:
     (tmp_path / "torch.py").write_text(broken)

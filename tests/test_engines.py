@@ -44,6 +44,7 @@ def test_a_file_with_two_names_takes_its_place_once(tmp_path: Path) -> None:
     assert disk_gb(tmp_path) == once >= 0.0004
 
 
+@pytest.mark.slow
 def test_elsewhere_the_engines_tests_say_how_to_run_them() -> None:
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", "-rs", "tests/engines"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)

@@ -154,6 +154,7 @@ def test_weight_by_weight_is_to_the_bit_what_peft_merges_as_a_whole(
     assert told[0] == told[1]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.access("/proc/self/clear_refs", os.W_OK), reason="this system does not tell a process's peak")
 def test_a_merge_takes_the_memory_of_a_weight_and_not_of_a_model(tmp_path: Path) -> None:
     """Twelve layers of 13.6 MB in float32; the largest matrix is 9 MB. In a process that gives back what is freed."""

@@ -271,6 +271,7 @@ def test_claims_say_what_their_sentence_says(sentence: str, among: list[str], ne
     assert not [claim for claim in claims if re.search(never, claim)]
 
 
+@pytest.mark.slow
 def test_many_sentences_take_time_in_proportion() -> None:
     """Ten times the sentences take about ten times as long, not a hundred times."""
     sentence = (
@@ -411,6 +412,7 @@ def test_any_words_give_claims_within_their_sentences(words: list[str]) -> None:
         assert claim.span is None or begin <= claim.span[0] < claim.span[1] <= end
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", ["and he was ", "Aa", "A, ", "(", "in 1920 ", ", who was", '" and "', "in a "])
 def test_long_degenerate_sentences_come_back(piece: str) -> None:
     assert extract(piece * (20_000 // len(piece)) + " x").claims

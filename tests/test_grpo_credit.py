@@ -301,7 +301,7 @@ def test_a_group_on_two_processes_is_one_group(policy: str, tmp_path: Path) -> N
             cwd=root, env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True, text=True, timeout=180,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr[-2000:]
-    assert largest_difference(tmp_path / "1", tmp_path / "2") < 1e-5
+    assert largest_difference(tmp_path / "1", tmp_path / "2") < 1e-4  # an update is 1e-2; rounding depends on the processor
     one, two = (sorted((f.response.id, f.response.advantages) for f in iter_feedback(tmp_path / name)) for name in ("1", "2"))
     assert [id for id, _ in one] == [id for id, _ in two] and len(one) == 24
     for (_, first), (_, second) in zip(one, two, strict=True):

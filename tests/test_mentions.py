@@ -459,6 +459,7 @@ LONG: dict[str, Callable[[int], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", LONG)
 def test_work_grows_with_the_text_and_no_faster(kind: str) -> None:
     make = LONG[kind]
@@ -469,6 +470,7 @@ def test_work_grows_with_the_text_and_no_faster(kind: str) -> None:
     assert counts[2] <= 2.4 * counts[1] <= 2.4 * 2.4 * counts[0], counts
 
 
+@pytest.mark.slow
 def test_ten_thousand_numbers_are_named_in_a_few() -> None:
     claim = " ".join(str(100_000 + 7 * i) for i in range(10_000))
     assert found(claim, "There are 12 of them.") == [("number", str(100_000 + 7 * i)) for i in range(3)]

@@ -277,7 +277,7 @@ def steps_of(folder: Path) -> list[dict[str, Any]]:
 def test_a_killed_queue_goes_on_and_a_failed_run_spoils_no_other(tmp_path: Path) -> None:
     pytest.importorskip("fcntl")
     root = tmp_path / "runs"
-    file = write(tmp_path / "q.toml", table(method="truthrl", seed=[1, 2], steps=30, set=LIGHT))
+    file = write(tmp_path / "q.toml", table(method="truthrl", seed=[1, 2], steps=12, set=LIGHT))
     bad, good = queue_runs(file, root)
     bad.folder.mkdir(parents=True)
     write(bad.folder / "config.json", "{")  # so that its process, and it alone, is refused
@@ -286,14 +286,14 @@ def test_a_killed_queue_goes_on_and_a_failed_run_spoils_no_other(tmp_path: Path)
         queue.kill()
     wait_for(lambda: not in_use(good.folder), seconds=60)  # nothing trains on
     made = len(metrics_rows(good.folder))
-    assert 4 < made < 30 and [row["status"] for row in status_of([bad, good])["runs"]] == ["failed", "interrupted"]
+    assert 4 < made < 12 and [row["status"] for row in status_of([bad, good])["runs"]] == ["failed", "interrupted"]
 
     code, result, err = finish(file, root)
     assert (code, result["status"], result["failed"]) == (3, "done", 1)
     assert [row["status"] for row in result["runs"]] == ["failed", "done"] and "is damaged" in result["runs"][0]["error"]
-    assert f"not done: {bad.hash}: " in err and "[2/2] truthrl, seed 2: done in" in err and "step 3/30" not in err
+    assert f"not done: {bad.hash}: " in err and "[2/2] truthrl, seed 2: done in" in err and "step 3/12" not in err
     assert f"resuming '{good.folder}' after step" in (good.folder / "log.txt").read_text()
-    whole = train("truthrl", "tiny", 2, tmp_path / "whole", 30, None, LIGHT)
+    whole = train("truthrl", "tiny", 2, tmp_path / "whole", 12, None, LIGHT)
     assert steps_of(good.folder) == steps_of(tmp_path / "whole")
     assert good.summary is not None and good.summary["after"] == whole["after"]
 

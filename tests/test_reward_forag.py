@@ -314,12 +314,14 @@ def assert_linear(make: Callable[[int, str], Feedback], size: int) -> None:
     raise AssertionError(f"seconds, and the most that is linear: {found}")
 
 
+@pytest.mark.slow
 def test_many_sentences_are_compared_in_linear_time() -> None:
     """Of other words each, or the same again, and not each with all before it."""
     assert_linear(lambda count, name: told(*[f"{name}x{number} paints." for number in range(count)]), 1_000)
     assert_linear(lambda count, name: told(*[f"{name} paints."] * count), 4_000)
 
 
+@pytest.mark.slow
 def test_many_answers_in_one_are_looked_through_in_linear_time() -> None:
     """Each sentence under an [Answer] of its own, and each with a value of a reward model."""
 

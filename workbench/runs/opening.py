@@ -10,6 +10,7 @@ from threading import Lock, Thread
 from workbench.runs.rows import Index, index_path, is_quick, read_index, tail_index
 
 PATIENCE = 1.0  # seconds from the beginning that the whole is waited for
+INDEXED = 3.0  # where an index lies beside the record: reading it is sooner done than counting the rows before the last ones
 TAIL = 8_000_000  # bytes of the rows that are shown meanwhile
 
 _readers: dict[Path, tuple[Thread, float]] = {}  # and when each began
@@ -21,11 +22,11 @@ _lock = Lock()
 def opened_index(path: Path) -> Index:
     """The index of a file of rows; of one that takes longer to read, that of its last rows, which says how many are missing."""
     if not is_quick(path):
-        began = time.monotonic()
-        if not _is_being_read(path):
+        began, patience = time.monotonic(), INDEXED if index_path(path).is_file() else PATIENCE
+        if patience == PATIENCE and not _is_being_read(path):
             _tail(path)  # before the other thread computes: beside it this would take several times as long
         reader, began = _reader(path, began)
-        reader.join(max(0.0, began + PATIENCE - time.monotonic()))
+        reader.join(max(0.0, began + patience - time.monotonic()))
         if reader.is_alive() and (tail := _tail(path)).entries:
             return tail
         reader.join()

@@ -6,6 +6,7 @@ from typing import Any
 
 from workbench.train import colocate
 from workbench.train.credit import left_aligned, right_aligned, whole_responses
+from workbench.train.prompts_once import prompts_once
 from workbench.train.sampling import sample
 from workbench.train.trl_adapter import TRLAdapter
 from workbench.train.trl_trainer import quiet
@@ -53,9 +54,11 @@ def trainer_class(adapter: TRLAdapter, *, plain: bool, trajectory: bool) -> Any:
         def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
             return adapter.credited(super()._generate_and_score_completions(inputs), self.accelerator)
 
-        def _get_per_token_logps_and_entropies(self, *args: Any, **kwargs: Any) -> Any:
+        def _get_per_token_logps_and_entropies(self, model: Any, *args: Any, **kwargs: Any) -> Any:
             """TRL's loss asks for these first, and then for the old ones, of which it takes the difference by token."""
-            found = super()._get_per_token_logps_and_entropies(*args, **kwargs)
+            alone = model is self.accelerator.unwrap_model(model)  # what wraps it would have to hear of one pass alone
+            read = prompts_once(model) if plain and alone and not self.use_liger_kernel else model
+            found = super()._get_per_token_logps_and_entropies(read, *args, **kwargs)
             if not plain:  # Unsloth's finds them within its loss, and gives none here
                 return found
             self.logprobs_BT = found[0].detach()

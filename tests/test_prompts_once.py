@@ -1,0 +1,100 @@
+"""A prompt that several responses share is read once: the same logits and gradients as by a pass over every row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from peft import LoraConfig, get_peft_model
+from transformers import AutoConfig, AutoModelForCausalLM
+
+from workbench.train.prompts_once import prompts_once
+
+VOCABULARY, PAD, LENGTH = 50, 0, 5
+SMALL = {
+    "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+    "vocab_size": VOCABULARY, "max_position_embeddings": 64,
+}  # fmt: skip
+
+
+def model_of(kind: str, **more: Any) -> Any:
+    """Random, in double precision, with an adapter whose second matrices are not 0."""
+    torch.manual_seed(0)
+    model = AutoModelForCausalLM.from_config(AutoConfig.for_model(kind, **{**SMALL, **more}))
+    model = get_peft_model(model, LoraConfig(r=4, target_modules=["q_proj", "k_proj", "v_proj", "down_proj"])).double()
+    for name, weight in model.named_parameters():
+        if "lora_B" in name:
+            torch.nn.init.normal_(weight, std=0.1)
+    return model
+
+
+def rows(lengths: tuple[int, ...], order: list[int]) -> dict[str, torch.Tensor]:
+    """Prompts of these lengths, the one after another in `order`, with responses of different lengths."""
+    generator = torch.Generator().manual_seed(1)
+    widest = max(lengths)
+    prompts = torch.full((len(lengths), widest), PAD)
+    for prompt, length in zip(prompts, lengths, strict=True):
+        prompt[widest - length :] = torch.randint(1, VOCABULARY, (length,), generator=generator)
+    responses = torch.randint(1, VOCABULARY, (len(order), LENGTH), generator=generator)
+    said = torch.tensor([[place < 1 + number % LENGTH for place in range(LENGTH)] for number in range(len(order))])
+    mask = torch.cat(((prompts != PAD)[order], said), 1).long()
+    ids = torch.cat((prompts[order], responses), 1)
+    return {"input_ids": ids * mask, "attention_mask": mask}
+
+
+def learnt(model: Any, forward: Any, given: dict[str, torch.Tensor]) -> tuple[torch.Tensor, list[torch.Tensor]]:
+    """Log-probabilities of the responses' tokens, and the gradients of a weighted sum of them."""
+    model.zero_grad()
+    logits = forward(**given, logits_to_keep=LENGTH + 1, use_cache=False).logits[:, :-1]
+    assert logits.shape == (len(given["input_ids"]), LENGTH, VOCABULARY)
+    logprobs = logits.log_softmax(-1).gather(-1, given["input_ids"][:, -LENGTH:, None])[..., 0]
+    said = given["attention_mask"][:, -LENGTH:]
+    weights = torch.linspace(-1, 1, said.numel(), dtype=torch.float64).view_as(said)
+    (logprobs * said * weights).sum().backward()
+    gradients = [weight.grad.clone() for weight in model.parameters() if weight.grad is not None]
+    assert gradients and all(bool(gradient.any()) for gradient in gradients)
+    return (logprobs * said).detach(), gradients
+
+
+SHUFFLED = [2, 0, 1, 0, 2, 2, 1, 0, 1, 2, 0, 1]
+
+
+@pytest.mark.parametrize("kind", ["llama", "qwen2"])
+@pytest.mark.parametrize(
+    ("lengths", "order"),
+    [((7, 3, 5), SHUFFLED), ((4, 4, 4), SHUFFLED), ((6,), [0, 0]), ((6, 1), [1, 1, 1, 0])],
+    ids=["mixed lengths", "no padding", "one prompt", "a prompt of one token"],
+)
+def test_it_is_a_pass_over_every_row(kind: str, lengths: tuple[int, ...], order: list[int]) -> None:
+    model, given = model_of(kind), rows(lengths, order)
+    read: list[int] = []
+    model.get_base_model().model.register_forward_pre_hook(
+        lambda _, __, more: read.append(more["input_ids"].numel()), with_kwargs=True
+    )
+    found, gradients = learnt(model, prompts_once(model), given)
+    shared, read[:] = sum(read), []
+    plain, expected = learnt(model, model, given)
+    assert shared == len(lengths) * max(lengths) + len(order) * LENGTH < sum(read) == given["input_ids"].numel()
+    torch.testing.assert_close(found, plain, rtol=0, atol=1e-6)
+    torch.testing.assert_close(gradients, expected, rtol=0, atol=1e-6)
+
+
+def test_two_prompts_that_differ_only_in_what_is_masked_are_one_and_padding_is_no_token() -> None:
+    model, given = model_of("llama"), rows((4, 4), [0, 1, 0, 1])
+    given["attention_mask"][1::2, 0] = 0  # the second prompt is now its last three tokens
+    given["input_ids"][1, 0] = 17  # and in one row something lies under the mask
+    found, _ = learnt(model, prompts_once(model), given)
+    torch.testing.assert_close(found, learnt(model, model, given)[0], rtol=0, atol=1e-6)
+
+
+def test_where_it_would_not_be_the_same_or_no_gain_the_pass_is_the_usual_one() -> None:
+    model, given = model_of("llama"), rows((7, 3, 5), [0, 1, 2])
+    read: list[int] = []
+    model.register_forward_pre_hook(lambda *_: read.append(1))
+    learnt(model, prompts_once(model), given)
+    assert len(read) == 1  # every prompt has one response
+    model.get_base_model().gradient_checkpointing_enable()
+    assert prompts_once(model) is model
+    sliding = model_of("qwen2", use_sliding_window=True, sliding_window=4, max_window_layers=0)
+    assert prompts_once(sliding) is sliding

@@ -1,0 +1,31 @@
+"""How torch's threads wait is settled before torch is read, and what the user says about it stands."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from workbench.threads import SPINS
+
+ASKS = "import json, os; from workbench.threads import use_threads; use_threads(1); print(json.dumps(dict(os.environ)))"
+NAMES = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
+
+
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [
+        ({}, ("PASSIVE", str(SPINS))),
+        ({"OMP_WAIT_POLICY": "active"}, ("active", None)),
+        ({"OMP_WAIT_POLICY": "passive"}, ("passive", None)),
+        ({"GOMP_SPINCOUNT": "7"}, ("PASSIVE", "7")),
+    ],
+)
+def test_how_threads_wait(said: dict[str, str], found: tuple[str | None, str | None]) -> None:
+    kept = {name: value for name, value in os.environ.items() if name not in NAMES}
+    done = subprocess.run([sys.executable, "-c", ASKS], env={**kept, **said}, capture_output=True, text=True, check=True)
+    environment = json.loads(done.stdout)
+    assert tuple(environment.get(name) for name in NAMES) == found
