@@ -13,6 +13,13 @@ address, browser, page, root, seen, shots = FIXTURES
 pytestmark = BROWSER
 
 
+def test_an_answer_of_no_run_has_none_beside_it_from_the_beginning(page, address):
+    page.goto(address)
+    page.wait_for_selector("#inspect-view .tv-t")
+    tab(page, "Compare")
+    page.get_by_text("This answer is of no stored run").wait_for()
+
+
 def test_two_answers_to_one_prompt_side_by_side(page, address, root, shots):
     said = rollout(9, 1).response
     other = replace(said, text=said.text.replace("green", "blue", 1), offsets=(), logprobs=(), ref_logprobs=(), source="words")

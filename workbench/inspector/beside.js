@@ -3,7 +3,7 @@
 function besideView(gradio, seenIn) {
   const bar = div("wb-filters"), told = h("p", {class: "tv-small", role: "status"}), out = h("div");
   const root = h("section", {class: "tv wb-same"}, h("h4", {}, "The same prompt in another step or run"), bar, told, out);
-  let at = null, asked = null, other = {}, method = null, turn = 0;
+  let at, asked = null, other = {}, method = null, turn = 0;
 
   async function ask(change) {
     const mine = ++turn;
