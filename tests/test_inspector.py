@@ -246,7 +246,10 @@ def test_what_a_fresh_page_shows(runs):
     opened, error = first_shown(runs, chosen, {"run": "a/first", "id": "tarven/1/1", "method": "knowrl"})
     assert (opened.feedback.response.id, opened.method, error) == ("tarven/1/1", "knowrl", None)
     assert first_shown(runs, replace(chosen, run="a/first"), {})[0].feedback.response.id == "tarven/3/3"
+    opened, error = first_shown(runs, chosen, {"run": "a/first", "method": "knowrl"})
+    assert (opened.feedback.response.id, opened.method, error) == ("tarven/3/3", "knowrl", None)
     for query in (
+        {"run": "../x"},
         {"run": "../x", "id": "1"},
         {"run": "a/first", "id": "none"},
         {"run": "a/first", "id": "tarven/1/1", "method": "none"},

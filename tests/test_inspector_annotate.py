@@ -45,6 +45,17 @@ def test_one_claim_after_another_is_labelled_and_none_twice(tmp_path: Path) -> N
     assert compared["claims"]["accuracy"] == 0.625 and compared["excluded"]["duplicates"] == 0
 
 
+def test_what_is_asked_first_is_of_a_run_that_has_claims(tmp_path: Path) -> None:
+    bare = replace(rollout(1, 0), claims=(), verdicts=())
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "rollouts.jsonl").write_text("no row\n")
+    record(tmp_path / "b", [bare])
+    assert asked(Runs(tmp_path), run="b")["claim"] is None
+    record(tmp_path / "c", [rollout(1, 0)])
+    told = asked(Runs(tmp_path))
+    assert told["run"] == "c" and told["claim"]
+
+
 def test_a_claim_that_is_labelled_after_it_was_passed_over_counts_once(tmp_path: Path) -> None:
     record(tmp_path / "run", [rollout(1, 0)])
     runs, passed = Runs(tmp_path), [["tarven/1/0", 1]]

@@ -448,9 +448,15 @@ def test_live_asks_the_policy(page, shots):
     tab(page, "Live")
     page.get_by_role("button", name="Ask", exact=True).click()
     page.wait_for_selector("[role=alert]:visible")  # no question yet
+    ask = page.get_by_role("button", name="Ask", exact=True)
+    ask.evaluate(
+        """button => new MutationObserver(() => { window.asked ||= []; window.asked.push(button.disabled) })
+           .observe(button, {attributes: true})"""
+    )
     page.get_by_role("button", name="Draw a question of the closed world").click()
     page.wait_for_function("document.querySelector('textarea[placeholder^=Which]').value.length > 5")
-    page.get_by_role("button", name="Ask", exact=True).click()
+    ask.click()  # once it can be: while a question was on its way, it could not
+    assert page.evaluate("window.asked")[0] is True
     page.wait_for_selector(".wb-listed tr.wb-open:visible", timeout=60000)
     assert page.locator(".wb-listed tr.wb-open:visible").count() == 6
     page.screenshot(path=shots / "live.png", full_page=True)

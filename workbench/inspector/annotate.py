@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from workbench.inspector.annotated import ANNOTATIONS, annotate, claims_of, labelled_rows, labels, said_of
@@ -28,13 +29,22 @@ def annotator(runs: Runs) -> Callable[[Any], dict[str, Any]]:
     def annotation(request: dict[str, Any]) -> dict[str, Any]:
         if not (names := [name for name in runs.names() if name.partition("/")[0] != ANNOTATIONS]):
             raise WorkbenchError("there is no run in the runs folder yet: train one, or start the inspector with --run DIR")
-        run = str(request.get("run") or names[0])
+        run = str(request.get("run") or _first(runs, names))
         told: dict[str, Any] = {"runs": names, "run": run, "orders": list(ORDERS), "labels": list(CLAIM_LABELS)}
         if given := request.get("given"):
             told["last"] = _keep(runs, run, given)
         return {"text": as_json(told | turn(runs, run, request))}
 
     return annotation
+
+
+def _first(runs: Runs, names: Sequence[str]) -> str:
+    """The first run that has claims to look at, as far as its rows are at hand; else the first."""
+    for name in names:
+        with suppress(WorkbenchError):  # a damaged run: told where it is chosen
+            if any(entry.claims for entry in runs.index(name).entries):
+                return name
+    return names[0]
 
 
 def turn(runs: Runs, run: str, request: Mapping[str, Any]) -> dict[str, Any]:

@@ -129,11 +129,11 @@ def open_sample(name: str, seed: int = 0) -> Opened:
     return open_feedback(rows[0], rows, name)
 
 
-def open_number(runs: Runs, name: str | None, number: float | None) -> Opened:
+def open_number(runs: Runs, name: str | None, number: float | None, method: str | None = None) -> Opened:
     """Row `number` of a run, counted from 1."""
     if not name:
         raise WorkbenchError("there is no run in the runs folder yet: train one, or start the inspector with --run DIR")
-    return open_row(runs, name, runs.row(name, int(number or 1)).id)
+    return open_row(runs, name, runs.row(name, int(number or 1)).id, method)
 
 
 def moved(runs: Runs, name: str | None, number: float | None, step: int, came: Any = None) -> tuple[Any, ...]:

@@ -73,7 +73,11 @@ def live_tab(runs: Runs, inspect: InspectTab, tabs: Any) -> Any:
             return NOTHING, message(error), gr.update(selected="inspect")
 
     private = {"api_visibility": "private"}
-    draw.click(some_question, None, text, **private, show_progress="hidden")
+    # Nothing can be asked while the question is on its way: the box would be read as it was, empty at first.
+    enabled = lambda on: lambda: (gr.update(interactive=on),) * 2  # noqa: E731
+    quiet: dict[str, Any] = {**private, "show_progress": "hidden"}
+    drawn = draw.click(enabled(False), None, [ask, source], **quiet, queue=False).then(some_question, None, text, **quiet)
+    drawn.then(enabled(True), None, [ask, source], **quiet, queue=False)
     answer = lambda *fields: (*ask_policy(runs, *fields), NOTHING_SHOWN)  # noqa: E731
     gr.on(
         [ask.click, text.submit], answer, [policy, text, count, heat], [listed, group, sourced], **private,

@@ -108,13 +108,14 @@ def build(chosen: Settings) -> Any:
 
 
 def first_shown(runs: Runs, chosen: Settings, query: dict[str, str]) -> tuple[Opened, WorkbenchError | None]:
-    """What a fresh page shows: the permalink's row, else the run's, else the worked example."""
+    """What a fresh page shows: the permalink's row, or of its run alone the one with most to see; else so of the run that the
+    inspector was started with; else the worked example."""
     error = None
     try:
         if query.get("run") and query.get("id"):
             return _shown(open_row(runs, query["run"], query["id"], query.get("method"))), None
-        if chosen.run:
-            return _shown(open_number(runs, chosen.run, most_to_see(runs.index(chosen.run)))), None
+        if run := query.get("run") or chosen.run:
+            return _shown(open_number(runs, run, most_to_see(runs.index(run)), query.get("method"))), None
     except WorkbenchError as found:
         error = WorkbenchError(f"{str(found).rstrip('.')}. The worked example is shown in its place.")
     return open_sample(samples.WORKED), error
