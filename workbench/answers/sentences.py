@@ -38,7 +38,7 @@ _FOLLOWING = re.compile(r"[\"'“‘«‹¿¡(\[*_`]*(\w*)")
 
 _NEVER = frozenset(  # followed by what they belong to
     "Dr Drs Mr Mrs Ms Mx Prof Gen Col Capt Cpt Lt Sgt Maj Cmdr Rev Hon Sen Rep Gov Pres Mt Ft Mme Mlle Hr Fr Sra Dra Msgr "
-    "Dipl e.g i.e viz cf al eg ie vs v ca approx z.B d.h bzw z u.a p.ej resp incl esp abbr née".split()
+    "Dipl e.g i.e viz cf al eg ie vs v ca approx z.B d.h bzw z u.a p.ej resp incl esp abbr née né lit".split()
 )
 _NUMBERED = frozenset("no nos nr nº vol vols fig figs eq eqs sec sect ch chap pp p art op par cat ref tab str".split())
 _MAYBE = frozenset(  # these end a sentence where a word follows that often begins one
