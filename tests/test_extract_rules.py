@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from workbench.extract import rules
 from workbench.extract.clauses import LONGEST, clauses
 from workbench.extract.pronouns import resolve
+from workbench.extract.shorter import spread
 from workbench.types import Claim, Claims, Question, Response
 
 TOPIC = "Toma Ardel"
@@ -58,7 +60,8 @@ DIVIDED = [
       "\"Rain\" is a film.", "\"Snow\" is a film.", "\"Rain\" was released in 1950."]),
     ("Born in Osk in 1920, he moved to Vetra.",
      ["Toma Ardel moved to Vetra.", "Toma Ardel was born in Osk.", "Toma Ardel was born in 1920."]),
-    ("In 1950, he won a prize in Osk.", ["Toma Ardel won a prize in Osk.", "Toma Ardel won a prize in 1950."]),
+    ("In 1950, he won a prize in Osk.",
+     ["Toma Ardel won a prize.", "Toma Ardel won a prize in Osk.", "Toma Ardel won a prize in 1950."]),
     ("He is the founder and director of the Lomar Bank.",
      ["Toma Ardel is the founder of the Lomar Bank.", "Toma Ardel is the director of the Lomar Bank."]),
     ("He won gold at the 1980 Games and, in 1984, he won silver.",
@@ -216,7 +219,7 @@ FAITHFUL = [  # a sentence, what must be among its claims, and words that no cla
     ("He learned the joy of splashing and playing in the sea.", [], r"He played"),
     ("It could be sold with a filter, reducing waste.", [], r"It reduced"),
     ("Ana Bo was inspired by the flag, known as Rain, flying above Osk.", [], r"Ana Bo flew"),
-    ("Ana Bo is a cook in Osk, holding the record.", ["Ana Bo is holding the record."], r"Ana Bo held"),
+    ("Ana Bo is a cook in Osk, holding the record.", ["Ana Bo is a cook in Osk, holding the record."], r"Ana Bo held"),
     ("He left the firm after Ana and Bo, who were old, fell out.", [], r"He fell|after Ana and Bo\."),
     ("The body consists of members who are called judges. ", [], r"body are"),
     ("The book tells the story of Ana, who lives in Osk.", ["Ana lives in Osk."], r"The story of Ana lives"),
@@ -261,6 +264,38 @@ FAITHFUL = [  # a sentence, what must be among its claims, and words that no cla
     ("He won the cup in 1903, and in 1904 he won the race.",
      ["He won the cup in 1903.", "He won the race in 1904."], r"cup in 1904|1904 he|race in 1903"),
     ("The Osk Tower is open on weekdays and closed on Sundays.", ["The Osk Tower is closed on Sundays."], r"open on Sundays"),
+    # of a chain of phrases the first may be told alone, but none without those before it
+    ("She took part in the Osk Festival in Vetra.", ["She took part in the Osk Festival."], r"part in Vetra"),
+    ("He resigned from a club for the vacancy at Osk.", ["He resigned from a club for the vacancy at Osk."], r"resigned at"),
+    ("He served in the Lomar army as a nurse.", ["He served as a nurse."], r"army\. as"),
+    ("He wrote a column for Lume in 1950.", ["He wrote a column.", "He wrote a column for Lume in 1950."], r"wrote for"),
+    ("He was there until his death in 1939 in Osk.", ["He was there until his death in 1939 in Osk."], r"there in 1939"),
+    # nothing stays of a list whose end may belong to all of it, or to whose items it is not plain what belongs
+    ("He has also worked in the history and philosophy of science.",
+     ["He has also worked in the history and philosophy of science."], r"history\."),
+    ("It was built for the inventor and maker Bo Ardel.", ["It was built for the inventor and maker Bo Ardel."],
+     r"inventor\."),
+    ("Of them 56% were bakers, 35% cooks and 9% smiths.", ["Of them 56% were bakers, 35% cooks and 9% smiths."], r"were \d"),
+    ("Two episodes were released in May 2008 and June 2009.", ["Two episodes were released in May 2008 and June 2009."],
+     r"2008\."),
+    # whom a clause is about, and what only it makes known
+    ("It shows the life of Ana Bo, a student from Osk who joined the army.", ["Ana Bo is a student from Osk."], r"^Osk joined"),
+    ("It is a film about a widow who keeps her farm.", ["It is a film."], r"^It keeps"),
+    ("Ana Bo was one of the six men who left the ship.", ["Ana Bo was one of the six men who left the ship."], r"men\."),
+    ("He left many paintings, but his last work, which he finished in 1900, was burnt.",
+     ["He left many paintings, but his last work, which he finished in 1900, was burnt."], r"^He was burnt"),
+    ("It was a track known as the Osk Oval, named after a horse.",
+     ["It was a track known as the Osk Oval, named after a horse."], r"^It was named"),
+    # a word in "-ing" is somebody's, where only somebody does it
+    ("She sang on the album, featuring the guitar of Bo.", ["She sang on the album."], r"^She featured"),
+    ("The team is a member of the league, joining in 2005.", ["The team is a member of the league."], r"^The team is joining"),
+    # names and subjects
+    ("Ana do Vale is a painter.", ["Ana do Vale is a painter."], r"^Ana is|^Ana\."),
+    ("\"Rain\" is a song by American singer Ana Bo.", ["\"Rain\" is a song."], r"is American"),
+    ("Bo Ardel, the mayor, and Ana Osk, the judge, were named co-chairs.",
+     ["Bo Ardel, the mayor, and Ana Osk, the judge were named co-chairs."], r"^Bo Ardel (?:is|was|were)"),
+    ("Officially, all of his wins came abroad.", ["Officially, all of his wins came abroad."], r"^All"),
+    ("The stock was, ironically, kept in Osk.", ["The stock was, ironically, kept in Osk."], r"ironically\.|^The stock kept"),
 ]  # fmt: skip
 
 
@@ -410,6 +445,42 @@ def test_any_words_give_claims_within_their_sentences(words: list[str]) -> None:
         assert claim.text and claim.sentence is not None
         begin, end = found.sentences[claim.sentence]
         assert claim.span is None or begin <= claim.span[0] < claim.span[1] <= end
+
+
+PHRASES = st.sampled_from(
+    ["in 1950", "on May 2, 1920", "in Osk", "as a nurse", "with Bo", "by Ana Osk", "until 1960", "until his death in 1939"]
+)
+
+
+@given(
+    st.sampled_from(["born", "served", "won", "wrote", "moved"]),
+    st.sampled_from(["", "a prize", "three prizes", "his career"]),
+    st.lists(PHRASES, max_size=4),
+    st.sampled_from(["", "in 1999"]),
+)
+def test_what_says_less_keeps_the_words_in_order(verb: str, core: str, behind: list[str], lead: str) -> None:
+    """Every piece is made of the core and of whole phrases, in the order in which they stand; but for a date and what
+    somebody serves as, none has a phrase without all before it."""
+    rest = " ".join([core, *behind]).strip()
+    units = [one for one in (core, *behind, lead) if one]
+    pieces = spread(verb, rest, core, behind, lead)
+    assert pieces or not units
+    for piece in pieces:
+        left, used = piece, list[int]()
+        for number, unit in enumerate(units):
+            if left == unit or left.startswith(f"{unit} "):
+                left, used = left[len(unit) :].strip(), [*used, number]
+        assert left == "" and (used or not piece)
+        gaps = [unit for number, unit in enumerate(units[: used[-1] if used else 0]) if number not in used]
+        told = units[used[-1]] if used else ""
+        assert not gaps or verb == "born" or re.search(r"\d{4}$|^as a", told) or all(re.search(r"\d{4}$", gap) for gap in gaps)
+
+
+@pytest.mark.parametrize("sentence", [sentence for sentence, *_ in DIVIDED] + [sentence for sentence, *_ in FAITHFUL])
+def test_a_claim_alone_has_the_words_of_its_sentence(sentence: str) -> None:
+    claims = clauses(sentence)
+    said, told = (Counter(re.findall(r"\w+", text.casefold())) for text in (sentence, claims[0]))
+    assert len(claims) > 1 or told <= said + Counter(["on"])  # "born on"
 
 
 @pytest.mark.slow

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from itertools import pairwise
 
 from workbench.extract import english
 
 _TIME = (
     r"(?:the (?:year|summer|spring|autumn|fall|winter|early|late|mid) |early |late |mid-?)?(?:the (?=\d{4}s))?"
-    rf"(?:{english.DATE.pattern})"
+    rf"(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day, )?(?:{english.DATE.pattern})"
 )
 TEMPORAL = re.compile(
     rf"(?:in|on|since|during|until|by|before|after|from) {_TIME}(?: (?:AD|BC|BCE|CE))?"
@@ -51,14 +50,13 @@ _AIMS = frozenset("fame prominence power stardom critical commercial number".spl
 _PARTICIPLES = frozenset(
     "set won held made written built sold known called taught given taken led found born sung drawn worn shot run".split()
 )
-_WITH_FOR = re.compile(r"(?:allow|account|provid|stand|stood|call|look|wait|car|pa(?:ys|id)|striv|aim|search|vot)")
 
 
 def adjuncts(verb: str, rest: str) -> tuple[str, list[str]]:
     """The core of a predicate, and the phrases behind it that can follow the verb on their own."""
     tokens = list(english.TOKEN.finditer(english.blank(rest)))
     words = [token[0] for token in tokens]
-    if ":" in words or _DWELLING.fullmatch(verb) or (words[:1] == ["for"] and _WITH_FOR.match(verb)):
+    if ":" in words or _DWELLING.fullmatch(verb):
         return rest, []
     cuts: list[int] = []
     for i in range(_stop(words)):
@@ -79,34 +77,14 @@ def adjuncts(verb: str, rest: str) -> tuple[str, list[str]]:
             break
     if not cuts:
         return rest, []
-    if _APPENDED.search(rest, 0, cuts[-1]) or any(
-        _CONJUNCT.search(rest, a, b) and not TEMPORAL.match(rest, b) for a, b in pairwise(cuts)
-    ):
-        return rest, []
     pieces = [_ENDING.sub("", rest[a:b].strip(" ,")) for a, b in zip(cuts, [*cuts[1:], len(rest)], strict=True)]
-    if any(_ANOTHER.search(piece) for piece in pieces):
-        return rest, []
+    if any(TEMPORAL.match(piece) and not TEMPORAL.fullmatch(piece) and " and " in piece for piece in pieces):
+        return rest, []  # "in 1950 and Mira", "in 1960"
     return rest[: cuts[0]].strip(" ,"), pieces
 
 
-_JOINING = english.PREPOSITIONS | english.DETERMINERS | frozenset("and or but also then later respectively".split())
-_APPENDED = re.compile(rf", (?!(?:{'|'.join(_JOINING)})\b)[a-z]+ ")  # ", up from 4,000 in", ", again starring her in"
-_CONJUNCT = re.compile(  # whose phrase the next may be: "number one in Osk and number two in Vetra"
-    rf" and (?!(?:{'|'.join(english.PREPOSITIONS | english.ADVERBS)})\b)[a-z]"
-)
 _ENDING = re.compile(r",? (?:and|or|but)$")
-_ANOTHER = re.compile(
-    r" and an? |, and (?:of|for|as|to|in|at|on|by|with|from) | and (?:his|her|their|its) |\d,? and [A-Z]|\d,? and "
-    r"(?:of|for|as|to|in|at|on) (?!\d)|\d, (?:the )?[A-Z]| and [A-Z]\w+ of "
-)  # a second object: "in 1990 and Chief Secretary"
-
-
 _AWARDED = re.compile(r"awarded|received|honou?red|won|inducted|praised|nominated|knighted")
-_CREATIVE = re.compile(
-    r"\b(?:(?:co-)?(?:starred|wrote|written|directed|produced|appeared|played|sang|released|published|performed"
-    r"|featured|recorded"
-    r"|read|cast|acted|composed|edited|illustrated|voiced|narrated)|debut|role|film|novel|album|song|series|episode)s?\b"
-)
 
 
 def _begins(verb: str, rest: str, words: list[str], i: int, at: int) -> bool:
@@ -119,14 +97,12 @@ def _begins(verb: str, rest: str, words: list[str], i: int, at: int) -> bool:
     if i and (words[i - 1].endswith("ly") or words[i - 1] in _HOLDING):
         return False
     after = words[i + 1]
+    if words[i] == "at" and after[0].isupper() and words[max(0, i - 3) : i - 1] == ["University", "of"]:
+        return False  # "the University of Lomar at Osk"
     if words[i] == "by" and i and words[i - 1] in '"”':
         return False  # whose work it is
     if words[i] == "until" and i > 1 and words[i - 1].isdigit() and "from" in words[max(0, i - 5) : i]:
         return False  # "from 1990 until 1997"
-    name = words[i + 2] if after == "the" and i + 2 < len(words) else after
-    named = i and words[i - 1][0].isupper() and name[0].isupper() and words[i] != "by"
-    if named and _CREATIVE.search(f"{verb} {rest}") and not TEMPORAL.match(rest, at):
-        return False  # a title may go on: "in What We Do in the Shadows"
     return after[0].isupper() or after[0].isdigit() or bool(_NAMED.match(after))
 
 

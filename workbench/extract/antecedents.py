@@ -7,7 +7,7 @@ import re
 from workbench.extract import english
 from workbench.extract.adjuncts import TEMPORAL
 
-NAME = r"[A-Z][\w'’.-]*(?: (?:de |da |del |di |la |le |van |von |der |bin |al-)*[A-Z][\w'’.-]*)*"
+NAME = r"[A-Z][\w'’.-]*(?: (?:de |da |del |di |do |dos |la |le |van |von |der |bin |al-)*[A-Z][\w'’.-]*)*"
 _COPULAR = re.compile(
     r"\b(?:is|was|are|were|became|been)\b(?: \w+ly| also| still| now| currently)* (?:an?|the|one|his|her|its|\w+'s)\b"
 )
@@ -42,7 +42,7 @@ def who(subject: str, previous: str, link: str, verb: str) -> str:
         return ""
     if subject in ("There", "It", "This", "That", "These", "Those"):
         found = _phrase(previous)
-        return found if found[:1].isupper() else ""
+        return found if found[:1].isupper() and _is_person(found, text) else ""
     if about := _ABOUT.search(" ".join(text.split(" ")[-_LONGEST:])):
         named = re.search(NAME + "$", about[1])
         return named[0] if named else about[1]
@@ -52,14 +52,36 @@ def who(subject: str, previous: str, link: str, verb: str) -> str:
             found = related[1] if re.fullmatch(NAME, related[1]) else ""
         if told := re.fullmatch(rf"(?:an?|the) ([^,]+) of ({NAME})", found):
             found = found if english.AGENTS.search(told[1]) else told[2]  # "the story of Ana, who falls"
+        if not _is_person(found, text):
+            return ""
         return found if link.startswith(",") or found[:1].isupper() or found.startswith("the ") else ""
     if related := _RELATION.search(text):
-        named = re.search(rf"(?:^|named |called ){NAME}(?=,|$)", related[1])
+        named = re.search(rf"(?:^|named |called ){NAME}(?=,|$)", related[1]) if link.startswith(",") else None
         return re.sub(r"^(?:named|called) ", "", named[0]) if named else ""
     if verb in ("are", "were", "have", "do") and not re.search(r"s$|\band\b|^They$", subject):
         return ""  # "It is a body of members who are elected"
+    what = re.split(r" (?:is|was|are|were|became) |\bas ", text)[-1]
+    if (_HEAD.search(what) and not _is_person(re.sub(r",.*", "", what), what)) or re.search(_PHRASED, text):
+        return ""  # "a film about a widow who"
     of = _OF.search(text)  # "a fan of Ana Bo, who": the fan, or Ana Bo?
     return "" if of and " " in of[1] and not _NO_PERSON.search(of[1]) else subject
+
+
+_HEAD = re.compile(rf" (?:{'|'.join(english.PREPOSITIONS)}|named|called) ")
+_OF_PEOPLE = re.compile(
+    r"\b(?:son|daughter|child|boy|girl|baby|(?:step)?(?:father|mother|brother|sister)|wife|husband|uncle|aunt|cousin|crew)s?$"
+)
+
+
+def _is_person(found: str, text: str) -> bool:
+    """Whether somebody can be meant: a name that no place's preposition stands before, or a noun for people."""
+    if re.fullmatch(NAME, found):
+        return not re.search(rf"\b(?:in|at|from|near|on|to) {re.escape(found)}$", text)
+    head = _HEAD.split(found)[0]
+    return bool(english.AGENTS.search(head) or _OF_PEOPLE.search(head) or re.search(r"[a-z] [A-Z][\w.'’-]*$", head))
+
+
+_PHRASED = re.compile(rf" (?:{'|'.join(english.PREPOSITIONS)}) (?:an?|the|some|two|three|his|her) [^,]*[a-z]$")
 
 
 def which(previous: str, verb: str) -> str:
@@ -67,6 +89,8 @@ def which(previous: str, verb: str) -> str:
     if verb in _OF_EVENTS:
         return ""
     phrase = _phrase(previous)
+    if re.match(r"(?:an?|some|one) ", phrase) and not re.search(r"[A-Z]", phrase):
+        return ""  # "in his debut as a producer, which made his name"
     head = re.split(r" (?:of|in|for|at|on|with|from) ", phrase)[0].split(" ")[-1]
     plural = head.islower() and bool(re.search(r"(?<![sui])s$", head))
     many, one = verb in ("have", "are", "were", "do"), verb in ("has", "is", "was", "does")
@@ -76,11 +100,15 @@ def which(previous: str, verb: str) -> str:
 def participle(subject: str, previous: str, word: str) -> str:
     """What is born, known, founded, …: "He is a painter, born in Osk", "He left the firm, founded in 1920"."""
     copular = is_copular(previous)
+    if word != "born" and re.search(rf"\b(?:as|named|called|titled) (?:the )?{NAME}$", previous.strip(" ,")):
+        return ""  # "known as the Osk Oval, named after a horse"
     if copular and not re.search(r" (?:in|at|of|for|with|from|to|by|on) ", previous):
         return subject
     if word in ("known", "born", "nicknamed") and copular and not _RELATION.search(previous.strip(" ,")):
         return subject
-    return "" if word in ("born", "nicknamed") else _phrase(previous)
+    found = _phrase(previous)
+    placed = re.search(rf"\b(?:in|at|from|near|on|to|for) {re.escape(found)}$", previous.strip(" ,"))
+    return "" if word in ("born", "nicknamed") or (placed and re.fullmatch(NAME, found)) else found
 
 
 def is_copular(text: str) -> bool:

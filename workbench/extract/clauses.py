@@ -21,13 +21,14 @@ def clauses(sentence: str) -> list[str]:
     named = works(text)
     text, aside = _brackets(text)
     born, text = _born(text)
+    whole = _LEAD_IN.sub("", text, count=1)
     lead, text = _lead(text)
     if lead is None:
         return [_finish(text), *(_finish(claim) for claim in aside)]
     read = [*Reader().read(text, lead), *born]
     lost = is_world(lead) and any(lead.casefold() not in claim.casefold() for claim in read)
     if lost or (any(breaks(claim, text) for claim in read) and has_verb(text)):
-        read = [f"{lead}, {text}" if lead else text, *born]
+        read = [whole, *born]
     drafts = [said for draft in read for said in (draft, *places_of(draft))]
     claims = dict.fromkeys(_finish(claim) for claim in [*drafts, *named, *aside])
     return [claim for claim in claims if len(claim.split()) > 1] or [_finish(text)]
@@ -42,7 +43,7 @@ def _clean(sentence: str) -> str:
 
 
 def _finish(claim: str) -> str:
-    claim = re.sub(r"\s+([,.;])(?!\w)", r"\1", re.sub(r"\s+", " ", claim)).strip(" ,;:-–—.。")
+    claim = re.sub(r",?\s*([,.;])(?!\w)", r"\1", re.sub(r"\s+", " ", claim)).strip(" ,;:-–—.。")
     stop = "。" if claim[-1:] >= "\u3040" else "."
     return f"{claim[:1].upper()}{claim[1:]}{stop}" if claim else ""
 
@@ -59,7 +60,7 @@ def _brackets(text: str) -> tuple[str, list[str]]:
     told = has_verb(text[len(name) :])  # "Ana Bo (1990–1994)" alone may be a term of office
     if years and told and (years[1] or years[3] or years[4]) and not any(english.is_verb(words, i) for i in range(len(words))):
         aside = [f"{name} was {_when('born', years[2])}"] + ([f"{name} {_when('died', years[3])}"] if years[3] else [])
-    return re.sub(r"\s*\([^()]*\)", "", text), aside
+    return re.sub(r"\s*\([^()]*\)", "", text) or text, aside
 
 
 def _born(text: str) -> tuple[list[str], str]:
@@ -92,9 +93,11 @@ _WITHIN = frozenset("in on at under within".split())
 _LEAD_IN = re.compile(
     r"^(?:(?:yes|no|yeah|nope|indeed|correct|right|well|actually)[,;:–—]+"
     r"|(?:in addition|as a result|as such|in fact|for example|for instance|on the other hand),|(?:however|additionally"
-    r"|furthermore|moreover|overall|also|instead|meanwhile|therefore|thus|and|but|nevertheless|nonetheless|today|currently|later|hence"
+    r"|furthermore|moreover|overall|also|instead(?! of)|meanwhile|therefore|thus|and|but|nevertheless|nonetheless|today"
+    r"|currently|later|hence"
     r"|eventually|finally|notably|unfortunately|sadly),?|(?:so|then|still|again|first|second|third|lastly|next|besides"
-    r"|likewise|yet|plus|otherwise|afterwards?),|(?!(?:probab|possib|reported|alleged|supposed|presumab|apparent)ly)[a-z]+ly,)\s+",
+    r"|likewise|yet|plus|otherwise|afterwards?|similarly|interestingly|importantly|remarkably|surprisingly|fortunately|luckily|tragically|ironically|subsequently"
+    r"|ultimately|recently|consequently|accordingly|specifically|lastly|secondly|thirdly|firstly|generally|initially),)\s+",
     re.I,
 )
 _INTRO = re.compile(
@@ -111,7 +114,9 @@ _IN_LAND = (
 )
 
 
-_MORE = re.compile(r"((?:[^,]{1,40}, ){0,6}(?:and|or) [^,]{1,40}),\s+(?=\S)")  # of a list that leads a sentence in
+_MORE = re.compile(
+    r"((?:[A-Z\d][^,]{0,40}, ){0,6}(?:and|or) [A-Z\d][^,]{0,40}),\s+(?=\S)"
+)  # of a list that leads a sentence in
 _DATED = re.compile(rf"((?i:{TEMPORAL.pattern})),? (?=(?:he|she|it|they|the|his|her)\b|[A-Z])")
 _CLAUSAL = frozenset("once after before since until as when while although though because despite upon following with".split())
 
@@ -128,6 +133,8 @@ def _lead(text: str) -> tuple[str | None, str]:
     """What stands before the subject ("In 1998,"), and the rest; words that only link sentences are dropped, and so is what is
     long: it mostly repeats what was said ("In addition to his work on metal detectors,"). None: the subject is not found."""
     text = _LEAD_IN.sub("", text, count=1)
+    if re.match(r"[A-Z][a-z]+(?:(?:ly|ed|less|while|wise),| (?:after|before|until|since)) ", text):
+        return None, text  # "Officially, he won"
     if dated := _DATED.match(text):
         return dated[1], text[dated.end() :]
     intro = _IN_LAND.match(text) or _INTRO.match(text)
@@ -137,6 +144,13 @@ def _lead(text: str) -> tuple[str | None, str]:
     if intro and words[0].lower() not in _CLAUSAL and any(english.is_verb(words, i) for i in range(1, len(words))):
         return "", text  # "In Osk he met Ana, …"
     rest = text[intro.end() :] if intro else ""
+    verbs = [
+        i
+        for i in range(1, len(words))
+        if english.is_verb(words, i) and words[i - 1] not in english.AUXILIARIES | english.ADVERBS
+    ]
+    if len(verbs) > 1 or re.match(r"(?:un)?like\b", rest):
+        return None, text  # "When it was built in 1990 the firm used oil, unlike its rivals"
     if intro and (place := re.match(r"((?:[A-Z][\w'’-]*[ ,]+){1,6})(?=(?:there|he|she|it|they)\b)", rest)):
         return f"{intro[1]}, {place[1].strip(' ,')}", rest[place.end() :]
     if rest[:1].islower() and re.match(r"(?!(?:an?|the|his|her|its|their|one|many|some|he|she|it|they)\b)[^,]*,", rest):
@@ -149,5 +163,6 @@ def _lead(text: str) -> tuple[str | None, str]:
         return None, text  # "When many people who live there vote, the law may pass"
     longest = _LONG if words[0].lower() in _WITHIN else _SHORT
     if len(intro[1].split()) > longest:
-        return (None, text) if is_world(intro[1]) else ("", text[intro.end() :])
+        apposed = ", " in text[intro.end() :] and not _finite(text[intro.end() :].split(", ")[0])
+        return (None, text) if apposed or is_world(intro[1]) else ("", text[intro.end() :])
     return intro[1], text[intro.end() :]

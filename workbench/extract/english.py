@@ -43,7 +43,7 @@ NOUNS = frozenset(  # of these, what is as often a noun: "novels, plays and poem
 VERBS = AUXILIARIES | COPULAS | frozenset(_PAST.split()) | PRESENT
 MODALS = frozenset("can could may might must will would shall should cannot".split())
 _NO_VERBS = frozenset(
-    "need bed red led-in indeed speed seed feed breed weed deed shed hundred united embed aged sacred".split()
+    "need bed red led-in indeed speed seed feed breed weed deed shed hundred united embed aged sacred famed".split()
 )
 ADVERBS = frozenset(
     "probably possibly reportedly allegedly apparently perhaps supposedly presumably also then later eventually subsequently "
@@ -64,6 +64,7 @@ PREPOSITIONS = frozenset(
     "through about "
     "over within between among across near towards toward upon via including around beyond outside inside behind".split()
 )
+OPENING = PREPOSITIONS | frozenset("although though while when because if once despite unlike like both also".split())
 CONJOINING = frozenset("and but ,".split())
 ADJUNCTS = frozenset("in on at from since during until by against alongside throughout after before as with under due".split())
 PARTICLES = frozenset("away out off up down over back together him them to that how what so".split())  # behind a verb
@@ -113,16 +114,23 @@ def is_verb(words: list[str], i: int) -> bool:
     word = words[i]
     before = words[i - 1].lower() if i else ""
     after = words[i + 1] if i + 1 < len(words) else ""
-    if _is_reduced(word, words[i - 1] if i else "", after):
-        return False
+    if _is_reduced(word, words[i - 1] if i else "", after) or (word == "do" and before != words[i - 1] and after[:1].isupper()):
+        return False  # "Ana do Vale"
     if word in VERBS:
-        counted = word in NOUNS and (before[:1].isdigit() or after == "of")  # "the main features of it"
+        # "the main features of it", "the old shows filled a gap"
+        counted = word in NOUNS and (before[:1].isdigit() or after == "of" or after in VERBS or _is_regular(after))
+        if word == "feature" and not before.endswith("s") and before not in MODALS | PRONOUNS | {"which", "that", "who"}:
+            return False  # "her debut feature film"
         return (before not in DETERMINERS | _BEFORE_NOUNS and not counted) or word in AUXILIARIES
-    plain = word.removeprefix("co-")
-    regular = len(plain) > 3 and plain.endswith("ed") and plain.islower() and "-" not in plain and plain not in _NO_VERBS
+    regular = _is_regular(word)
     if before in CONJOINING and regular:
         return not _is_adjective(words, i)
     return regular and before not in DETERMINERS | PREPOSITIONS | _DEGREES
+
+
+def _is_regular(word: str) -> bool:
+    plain = word.removeprefix("co-")
+    return len(plain) > 3 and plain.endswith("ed") and plain.islower() and "-" not in plain and plain not in _NO_VERBS
 
 
 REDUCED = frozenset(  # verbs that without "was" rather describe the noun before them: "the roles mentioned in it vary"
@@ -135,6 +143,8 @@ def _is_reduced(word: str, before: str, after: str) -> bool:
     """Whether a participle describes the noun before it: "the fee charged by banks", not "he charged by the hour"."""
     helping = AUXILIARIES | ADVERBS | PRONOUNS | {"and", "but", "or", "be", "been", "being", "who", "which", "that"}
     noun = before.islower() and before.isalpha() and before not in helping and not before.endswith("ly")
+    if noun and (word in ("nicknamed", "dubbed") or (word.endswith("ed") and after == "by")):
+        return True
     follows = after in PREPOSITIONS or (after == "," and word in ("mentioned", "given", "listed", "used"))
     return word in REDUCED and noun and follows
 

@@ -132,6 +132,8 @@ def _kinds(text: str) -> list[str]:
         rf"(?:, | and )(?:{'|'.join(english.PRONOUNS)}|which|who|where|\w+ed|was|is|for|both|before)\b| for which",
         text[found.end() :],
     )
+    if any(quoted.count(", ") > 1 for quoted in re.findall(r"[\"“]([^\"“”]*)[\"”]", text)):
+        return []  # a quotation of more than one title
     named = items(_without_others(re.sub(r" in \d{4}\b", "", text[found.end() :][: until.start() if until else None])))
     names = [item for item in named if re.fullmatch(r"[\"“][^\"”]*[\"”]|(?!.* (?:and|or|as|who|on|for) )[A-Z][^,\"“”]*", item)]
     return (
@@ -184,6 +186,7 @@ def _years(text: str) -> list[str]:
     while match := _DATED.search(text, end):
         end = match.end() - 1  # the next one may begin at the bracket
         kinds = list(_KIND.finditer(text, 0, match.start("name")))
-        if kinds:
+        inside = re.match(r"(?:in|by|for) ", match[0]) and re.search(r"[A-Z][\w'’-]* $", text[: match.start()])
+        if kinds and not inside:  # not "Flame" of "Drowning in Flame (1974)"
             found.append(f"{match['name']} was {'released' if kinds[-1][1] else 'published'} in {match['year']}")
     return found

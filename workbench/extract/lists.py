@@ -109,7 +109,7 @@ def alternatives(text: str) -> bool:
 
 def _is_one_name(pieces: list[str]) -> bool:
     """Whether two capitalised words may be one name: "Marks and Spencer", "War and Peace", "Telugu and Tamil films"."""
-    first = re.sub(r"^the ", "", pieces[0])
+    first = re.sub(r"^the " if " " in pieces[-1] else r"^[Tt]he ", "", pieces[0])  # "The Moon and Sixpence"
     if len(pieces) == 2 and re.match(r"[A-Z][\w'’-]* [a-z]", pieces[1]) and re.search(r"(?:^| )[A-Z][\w'’-]*$", first):
         return True  # "the 1959 Rodgers and Hammerstein musical"
     if len(pieces) != 2 or " " in first or not first[:1].isupper() or not pieces[1][:1].isupper():
@@ -133,10 +133,45 @@ def listed(text: str, people: bool = False) -> list[str]:
     again = words[last][0] if last is not None else " "
     if not others or not _are_alike(first, others) or any(f" {again} " in item for item in others):
         return [text]
+    if not _are_closed(first, others, masked, words, last):
+        return [text]
     if _INFINITIVE.search(masked, 0, start) and any(re.match(r"[a-z]+ \S", item) and not _OWN.match(item) for item in others):
         return [text]  # "to know the cost of their plans, find gaps, and mend them"
     outer = masked[: words[last].start()] if last is not None else ""
     return [unmask(masked[:start]) + first, *(_like(first, item, unmask(masked[:start]), unmask(outer)) for item in others)]
+
+
+_BEHIND = re.compile(rf"(?<![A-Z])\b(?!of (?:the )?[A-Z])(?:{'|'.join(english.PREPOSITIONS)}|to|than) ")
+_NAMED = re.compile(r"[A-Z\d\"“]|(?:an?|the|other|two|three|four|(?:his|her|its) \w+|[a-z]+ [a-z]+s) (?:[a-z]+ )?[A-Z\"“]")
+_COMPLETE = re.compile(
+    r"(?:an?|his|her|its|their|several|many|numerous|various|some)\b"
+)  # "several songs", but not "the history"
+_MORE = re.compile(r"(?:(?:many|several|some|various|all) )?others?\b")
+
+
+def _are_closed(first: str, others: list[str], text: str, words: list[re.Match[str]], last: int | None) -> bool:
+    """Whether it is plain where each item ends, and that what stands before the list goes with each: nothing follows an item
+    that may be said of all or of one, names stand with names, and a phrase with a preposition follows the first one."""
+    if _LED.match(others[0]):
+        return last is not None and not any(word[0] in english.PREPOSITIONS for word in words[:last])
+    *inner, end = (first, *others)
+    if re.search(r"[a-z] [A-Z]", end) and re.match(r"(?:the |an? )?[a-z]", first) and not re.search(r"[A-Z]", first):
+        return False  # "the inventor and manufacturer Bo Ardel"
+    if any(_BEHIND.search(item) for item in inner):
+        return all(_BEHIND.search(item) for item in (first, *others))  # each has its own
+    agents = english.AGENTS.search(first) and english.AGENTS.search(_BEHIND.split(end)[0].strip())
+    own = re.match(r"(?:an?|the|his|her|its|their) [a-z -]+ of ", end) and not first.startswith("the ")
+    if (
+        _BEHIND.search(end)
+        and not own
+        and not (_COMPLETE.match(first) and (last is None or _COMPLETE.match(end)))
+        and not agents
+    ):
+        return False
+    if len({item[0].isdigit() for item in (first, *others)}) > 1:
+        return False  # "56% were Catholics, 35% Jews"
+    named = [bool(_NAMED.match(item)) for item in (first, *others) if not _MORE.match(item)]
+    return all(named) or not any(named[1:])
 
 
 _UNDIVIDED = re.compile(
@@ -223,7 +258,7 @@ def _are_alike(first: str, others: list[str]) -> bool:
         return False
     if re.match(r"(?:an?|the|his|her|their|its|your|our) \S+ ", first) and any(_ADJECTIVE.fullmatch(item) for item in others):
         return False  # "your work satisfying and enjoyable"
-    described = re.match(r"the \S+ ", first)  # "the Kashmiri language and literature"
+    described = re.match(r"(?:the|its|their|his|her) \S+ ", first)  # "the Kashmiri language and literature"
     if described and any(" " not in item for item in others):
         return False
     if any(re.match(r"[a-z]+ (?:them|him|us|it|you)\b", item) for item in others):

@@ -40,6 +40,8 @@ def parts(text: str) -> list[Part]:
     found: list[Part] = []
     begun, kind, link, verb, i = 0, "main", "", False, 0
     while i < len(words):
+        if words[i] in ("who", "that", "where", "when") and _is_definite(words[begun:i]):
+            break  # "one of the men who fell": of the men it is not said without it
         cut = _cut(words, i, begun, kind) if verb else None
         if cut:
             found.append(Part(kind, text[tokens[begun].start() : tokens[i].start()], link))
@@ -112,6 +114,13 @@ def _cut(words: list[str], i: int, begun: int, kind: str) -> tuple[str, int] | N
     return None
 
 
+def _is_definite(part: list[str]) -> bool:
+    """Whether a clause's last noun is known only by what follows: "the men", "those", "all people"."""
+    first = next((word for word in reversed(part[-6:]) if word in _DEFINITE | {"a", "an"} | english.PREPOSITIONS), "")
+    return first in _DEFINITE
+
+
+_DEFINITE = frozenset("the those these all any every each other".split())
 _SUBORDINATE = frozenset("when while because that which who where as once after before".split())
 
 
@@ -177,7 +186,7 @@ def _further(words: list[str], i: int, at: int, first: int, begun: int, kind: st
         and before not in english.DETERMINERS
         and words[at + 1] not in english.DETERMINERS
     ):
-        if not _is_finite(words, first, begun) or not _is_free(words, i, first, begun):
+        if words[at] == ";" or not _is_finite(words, first, begun) or not _is_free(words, i, first, begun):
             return None
         return ("more" if not comma and kind in (*_BOUND, "more") else "same"), length
     alone = words[at + 1] in english.PRONOUNS | {"his", "her", "their"}
@@ -234,7 +243,7 @@ def _has_subject(words: list[str], start: int) -> bool:
         if words[i] == "," and i + 1 < len(words) and (apposed or words[i + 1][0].isupper()):
             apposed = not apposed
             continue
-        if words[i] in (",", "and") or words[i] in _RELATIVES | {"that"}:
+        if words[i] in (",", "and", ";", "—", "–") or words[i] in _RELATIVES | {"that"}:
             return False  # "and the power of ideas that can change the world"
         after = words[i + 1] if i + 1 < len(words) else ""
         if (
@@ -254,7 +263,7 @@ def _has_subject(words: list[str], start: int) -> bool:
 
 def _has_lead(words: list[str], start: int) -> str:
     """Whether "during his career, he threw …" ("clause") or "in 1957, was asked …" ("same") begins at `start`."""
-    if words[start] not in english.ADJUNCTS | {"when", "while"}:
+    if words[start] not in english.ADJUNCTS | {"when", "while"} or start + 1 >= len(words):
         return ""
     if words[start + 1].isdigit() and start + 3 < len(words) and words[start + 2] in english.PRONOUNS:
         return "clause"  # "and in 1904 he won"

@@ -46,6 +46,10 @@ _NATION = (
     "|Somali|South African|South Korean|Soviet|Spanish|Sudanese|Swedish|Swiss|Syrian|Taiwanese|Thai|Tunisian|Turkish|Ugandan"
     "|Ukrainian|Uruguayan|Venezuelan|Vietnamese|Welsh|Yugoslav|Zimbabwean"
 )
+_BEFORE = (  # a people's name: "a former Brazilian footballer", but not "a song by American singer"
+    r"(?:former|retired|late|young|well|noted|renowned|prominent|professional"
+    r"|[a-z-]+(?:al|ive|ous|ful|ic|ary|ing)|[a-z]\w+-\w+)"
+)
 _PEOPLE = re.compile(rf"(?P<people>(?:{_NATION})(?:[-–](?:{_NATION}))*) (?P<what>[a-z].*)")
 _KIND_OF = re.compile(  # words between a people and a profession that leave the person one of the people
     r"(?:film|television|tv|radio|stage|theatre|theater|voice|rock|pop|folk|jazz|opera|soul|hip-hop|fashion|soccer|baseball"
@@ -63,7 +67,7 @@ _TEACHING = re.compile(
 def people_of(phrase: str) -> tuple[str, str] | None:
     """ "a former Brazilian footballer" → ("Brazilian", "a former footballer"); None where the people could belong to something
     else: an English teacher, a French horn player, an American football coach, the first Indian actress."""
-    match = re.fullmatch(r"(an?|one) ((?:[a-z][\w-]* ){0,3})(.+)", phrase)
+    match = re.fullmatch(rf"(an?|one) ((?:{_BEFORE} ){{0,3}})(.+)", phrase)
     named = match and re.match(_PEOPLE, match[3])
     if not match or not named or re.search(r"\b(?:first|only|most|\w+est|last)\b", match[2]):
         return None

@@ -12,6 +12,7 @@ from workbench.extract.leads import all_led, is_free, led
 from workbench.extract.lists import alternatives, items, listed
 from workbench.extract.parts import speaks
 from workbench.extract.places import people_of
+from workbench.extract.shorter import head, spread
 
 
 def predicate(subject: str, said: str, lead: str = "") -> Iterator[str]:
@@ -24,7 +25,7 @@ def predicate(subject: str, said: str, lead: str = "") -> Iterator[str]:
     tokens = list(english.TOKEN.finditer(english.blank(said)))
     words = [token[0] for token in tokens]
     told = any(speaks(words, i) for i in range(min(len(words), 6))) or (_TELLING.match(said) and " that " in said)
-    if _DENIED.search(english.blank(said)) or told:
+    if _DENIED.search(english.blank(said)) or told or "; " in said or (_MANY.match(subject) and not said.startswith("include")):
         yield led(f"{subject} {said}", subject, lead)
         return
     head = _verb_group(words)
@@ -45,6 +46,13 @@ def predicate(subject: str, said: str, lead: str = "") -> Iterator[str]:
     yield from claims
 
 
+_MANY = re.compile(  # what is said of so many is not said of each; and what only stands where a subject does is none
+    r"(?:All|Most|Some|Many|Several|Half|Both|Each|Few|Two|Three|Four|Five|Six|Seven|Eight|Nine|Ten"
+    r"|\d{1,3}(?:,\d{3})*)\b(?![ –-]\d)"
+    r"|There\b|(?:North|South|East|West|Next|Close) (?:of|to)\b"
+    r"|(?:Among|In|On|At|Under|Between|Behind|Near|Here|Of|From|With)\b",
+    re.I,
+)
 _TELLING = re.compile(
     r"(?:\w+ly )?(?:declared|announced|claimed|stated|wrote|said|argued|reported|revealed|told|noted|explained)\b"
 )
@@ -95,7 +103,11 @@ _DENIED = re.compile(
 def _named(rest: str, copula: str) -> tuple[str, list[str]]:
     """What follows a verb without the apposition to a name at its end, and that as claims: "Ana Bo, a painter and poet"."""
     match = re.fullmatch(r"(.*?)((?<!\S)[A-Z][\w'’.-]*(?: [A-Z][\w'’.-]*)*), (an? .+)", rest)
-    if not match or re.search(r"(?:,| and) $", match[1]) or re.search(r"\b(?:and|including|such as)\b", match[1]):
+    if (
+        not match
+        or re.search(r"(?:,| and|[A-Z][\w'’.-]* (?:of|at|in|for|de|von)) $", match[1])
+        or re.search(r"\b(?:and|including|such as)\b", match[1])
+    ):
         return rest, []
     said = items(match[3])
     if any("," in one or " and " in one or (len(said) > 1 and not english.AGENTS.search(one)) for one in said):
@@ -140,7 +152,7 @@ _PARTICIPLE = re.compile(r"(?:ed|en|wn|rn|ung|ote|ade|old|ught)$")
 _MODIFIER = re.compile(
     r",? (?<!most )(?<!best )(?<!well )(?<!widely )(?=(?:known for|born (?:in|on|to)|based (?:in|on|at)|(?:most "
     r")?(?:best|most|well|widely)[- ]known (?:for|as)|(?:most |best |widely |well )?(?:famous|noted"
-    rf"|renowned) for|(?<!ed )from(?= [A-Z])(?! {english.MONTH}))\b)"
+    rf"|renowned) for|(?<!ed )(?<!ly )from(?= [A-Z])(?! {english.MONTH}))\b)"
 )
 _BOUND = re.compile(r"\b(?:that|which|who|whose|because|where|when|to [a-z]+)\b")
 _PREPOSITION = re.compile(rf"(?:{'|'.join(english.PREPOSITIONS)})\b ")
@@ -156,6 +168,8 @@ def _complements(subject: str, copula: str, rest: str) -> Iterator[str]:
     first = _FIRST_PART.split(what, maxsplit=1)[0]
     of = what[len(first) :]
     parts = items(first)
+    if len(parts) > 1 and re.search(r" \w+ing (?:an?|the|\w+s)\b", parts[0]):
+        parts = [first]  # "an animal having a shell, a head, and legs"
     plain = what and not _PREPOSITION.match(what) and re.match(r"(?:an?|the|one) ", first)
     if plain and len(parts) > 1 and (len(parts) > 2 or english.AGENTS.search(parts[0].split(",")[0])):
         shared = of if first.startswith("the ") or _OFFICES.search(parts[0]) else ""  # "the founder and director of a bank"
@@ -206,12 +220,19 @@ def _plain(subject: str, copula: str, what: str) -> Iterator[str]:
     if both and not whole and _preposition_after(both[1]) == _preposition_after(both[3]):
         yield from _being(subject, copula, both[1])
         yield from _being(subject, copula, both[3])
+    elif _is_one(copula, what) and not whole and not people_of(what):
+        yield from _being(subject, copula, head(what))
+        yield from _being(subject, copula, what)
     elif whole or not re.search(r" (?:of|for|to) [^,]*,? and (?:the )?[A-Z]| (?:of|for|to) (?:[A-Z]|the [A-Z])", what):
         yield from _being(subject, copula, what)
     else:
         pieces = listed(what)
         for piece in pieces:
             yield from _being(subject, copula, piece)
+
+
+def _is_one(copula: str, what: str) -> bool:
+    return bool(head(what)) and copula.split()[-1] in ("is", "was", "became") and " and " not in what
 
 
 def _preposition_after(phrase: str) -> str:
@@ -257,15 +278,10 @@ def _objects(group: str, verb: list[str], rest: str, lead: str = "") -> Iterator
         yield from (f"{piece} {lead}".strip() for piece in both)
         return
     core, behind = (rest, []) if last in english.JUDGED else adjuncts(last, rest)
-    behind = [*behind, lead] if lead else behind
-    if last in _MEETING and not behind:
-        yield from listed(core, people=True)
-    elif len(behind) > 1 or (behind and not core):
-        yield from (piece for adjunct in behind for piece in listed(f"{core} {adjunct}".strip()))
-    elif len(pieces := listed(core)) > 1:
-        yield from (f"{piece} {' '.join(behind)}" for piece in pieces)
-    else:
-        yield from listed(" ".join([core, *behind]))
+    if first := head(rest):
+        yield first
+    for piece in spread(last, rest, core, behind, lead):
+        yield from listed(piece, people=last in _MEETING and not behind)
 
 
 def _same_shape(rest: str) -> list[str]:

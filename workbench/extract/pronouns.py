@@ -13,10 +13,10 @@ from workbench.types import Claim, Response
 
 _PRONOUN = re.compile(r"^(?:(He|She|It)|(His|Her|Its))\b")
 _NOBODY = re.compile(  # "it" that stands for nothing
-    r"^It (?:rain|snow|seem|appear|take|turn|(?:is|was) up to)|^It(?:, [^,]*,)? (?:is|was|has been|can be|may be) "
+    r"^It(?:, [^,]*,)? (?:is|was|has been) (?:\w+ly )?\w+ed that\b|^It (?:is|was) (?!\w+ed\b)\w+ (?:to|that)\b"
+    r"|^It (?:rain|snow|seem|appear|take|turn|(?:is|was) up to)|^It(?:, [^,]*,)? (?:is|was|has been|can be|may be) "
     r"(?:\w+ly |also |often |not |now |well )*"
-    r"(?:said|known|believed|thought|considered|estimated|reported|possible|clear|unclear|important|worth|true|common"
-    r"|difficult"
+    r"(?:said|known|believed|thought|considered|estimated|reported|possible|clear|unclear|important|worth|true|common|difficult"
     r"|hard|easy|unknown|likely|unlikely)\b.*\b(?:that|to|how|whether|when)\b"
 )
 _SUBJECT = re.compile(rf"(?:The (?:[^\W\d_][\w'’-]*\s+){{0,3}}[^\W\d_][\w'’-]*|{NAME.pattern})")
@@ -28,6 +28,13 @@ _OF_PEOPLE = re.compile(
     r"|(?:is|was|became) an? (?:[\w-]+ ){0,3}(?:\w+(?:ist|or|er|ian|ess)|poet|king|queen|chef|president))\b"
 )
 _INTRODUCED = re.compile(r"^\S+ [^,]*?\b(?:(?:is|was) (?:an?|one of)\b|(?:is|was) [A-Z]\w+\.$|was born\b)")
+_NO_PERSON = re.compile(
+    r"\b(?:University|College|School|Institute|Club|City|United|States|Army|Party|Company|Bank|Award|Series|League)\b"
+)
+_PERSON = re.compile(r"(?!The )[^\d]+ [^\d]+|[^\d\s]+[^s\d\W]")  # not "Super Bowl 50", "Normans"
+_TIME = re.compile(
+    r"It (?:is|was|became)(?: also)? (?:the|an?|one of)\b[^,]*?\b(season|year|time|edition|day|game|match|episode|election)s?\b"
+)
 _RELATED = re.compile(r"\b(?:married|husband|wife|father|mother|son|daughter|brother|sister|friend|colleague|partner)\b")
 _INSIDE = re.compile(r"(?<=[\w,] )[^\W\d_a-z][\w.'’-]{0,40}")
 _CROWD = 20  # of so many people nobody is "he"
@@ -54,6 +61,8 @@ def resolve(claims: Sequence[Claim], response: Response) -> list[Claim]:
         named = spoken.name(claim)
         if claim.sentence != begun and not _PRONOUN.match(claim.text):
             spoken.hear(claim.text)
+        elif claim.sentence != begun:
+            spoken.turned = spoken.turned and claim.text == named.text
         begun = claim.sentence
         resolved.append(named)
     return resolved
@@ -68,6 +77,7 @@ class _Spoken:
         self.titled = bool(response.question.title)
         self.told = self.human = False  # whether the topic has been a subject, and as a person
         self.own = ""  # the longest name by which it was told of
+        self.turned = False  # whether the last subject was another
         self.other = False  # whether the response has turned to somebody else, and not back
         self.gender: dict[str, str] = {}  # by name, the first pronoun that stood for it
         self.beside: int | None = None  # the last sentence that names somebody beside the person
@@ -77,8 +87,9 @@ class _Spoken:
     @property
     def person(self) -> str:
         if self.titled and (self.human or not self.people):
-            return self.topic
-        return "" if len(self.people) > 1 or (self.titled and self.told) else (self.people or [self.topic])[0]
+            return self.topic if self.human or _PERSON.fullmatch(self.topic) else ""
+        found = "" if len(self.people) > 1 or (self.titled and self.told) else (self.people or [self.topic])[0]
+        return found if self.human or (_PERSON.fullmatch(found) and not _NO_PERSON.search(found)) else ""
 
     def name(self, claim: Claim) -> Claim:
         """The claim with what its pronoun stands for. Nobody is both "he" and "she"; and after a sentence about somebody's
@@ -92,8 +103,12 @@ class _Spoken:
         thing = pronoun[0].startswith("It")
         noun, gender = self.thing if thing else "" if self.other else self.person, "f" if pronoun[0] in ("She", "Her") else "m"
         unsure = beside is not None and beside != claim.sentence and noun not in self.gender
+        if thing and self.titled and self.turned:
+            return claim
         if not self.titled and noun and re.search(rf"\b{re.escape(noun)}\b", claim.text):
             return claim  # "He was told of Ana's prize" is of somebody else than Ana
+        if thing and (of := _TIME.match(claim.text)) and of[1] not in noun.lower():
+            return claim  # a team is no season
         if not noun or (not thing and (unsure or self.gender.setdefault(noun, gender) != gender)):
             return claim
         return replace(claim, text=f"{noun}{'' if pronoun[1] else chr(39) + 's'}{claim.text[pronoun.end() :]}")
@@ -108,6 +123,7 @@ class _Spoken:
             turned = not own and self._is_name(subject) and bool(_INTRODUCED.search(claim))
             self.other = turned or (self.other and not own)
         self.told = self.told or own
+        self.turned = not own and bool(self.told or subject)
         if not self.titled:
             self.thing = self._it(subject, claim) if subject and not own and not human else self.asked
         if human and own:

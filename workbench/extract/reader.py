@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import pairwise
 
 from workbench.extract import english
 from workbench.extract.antecedents import NAME, participle, which, who
@@ -63,10 +62,18 @@ class Reader:
                 yield f"{lead}, {text}" if lead else text
                 return
             under = number == 0 or (part.kind == "same" and not is_free(lead) and not _turns(lead, part.text))
+            if part.kind in ("who", "which") and self.related and not self.latest:
+                yield f"{lead}, {text}" if lead else text  # of the second clause it is not told whose words are before it
+                return
             yield from self._read(part, previous, lead if under else "")
             self.related = part.kind in ("who", "which", "passive") or (self.related and part.kind in ("more", "ing"))
             self.told = part.text if part.kind != "ing" else self.told
-            begun = {"ing": f"{self.subject} ", "passive": f"{self.latest} was " if self.latest else ""}.get(part.kind, "")
+            said = part.text.strip(" ,;")
+            begun = (
+                ""
+                if self.whole.endswith(said)
+                else {"ing": f"{self.subject} ", "passive": f"{self.latest} was " if self.latest else ""}.get(part.kind, "")
+            )
             previous = f"{begun}{part.text}"
 
     def _read(self, part: Part, previous: str, lead: str) -> Iterator[str]:
@@ -82,19 +89,21 @@ class Reader:
         elif part.kind in ("same", "more"):
             yield from self._same(part.kind, text, previous, lead)
         elif part.kind == "who":
+            own = own or words[0] in english.PREPOSITIONS
             yield from self._about("" if own else who(self.subject, previous, part.link, words[0]), text, previous, part)
         elif part.kind == "which":
             yield from self._about("" if own else which(previous, words[0]), text, previous, part)
         elif part.kind == "where":
             yield from self._where(text, words, previous, part.link)
         else:
-            yield from self._clause(text, words, lead)
+            yield from self._clause(text, lead)
 
     def _doing(self, text: str, words: list[str], previous: str) -> Iterator[str]:
         """What somebody does besides, or the last relative clause's subject; what follows from all that was said, as "making it
         the longest", stays with it."""
         subject = self.latest if self.related else self.subject
-        if not subject or _follows(subject, text) or english.MODALS.intersection(self.told.split()[:8]):
+        present = re.search(r"\b(?:is|are|am)\b", self.told) and words[0] != "having"  # "is a member, joining in 1990"
+        if not subject or present or _follows(subject, text) or english.MODALS.intersection(self.told.split()[:8]):
             yield self._grow(f"{self._whole(previous)}, {text}")
         else:
             yield from predicate(subject, _in_tense(text, words, self.told))
@@ -133,12 +142,21 @@ class Reader:
 
     def _where(self, text: str, words: list[str], previous: str, link: str) -> Iterator[str]:
         """A clause of place or time: of somebody else, it keeps the place."""
-        if re.search(r", an? \w+ (?:that|which|who)\b", text):  # "when she was six, an experience that …"
+        if re.search(r", an? \w+ (?:that|which|who)\b|^\S+(?: \S+)? (?:was|were|is|are) (?:only |just )?(?:\d|[a-z]+$)", text):
+            # "when she was six, an experience that …", "when he was 16"
+            yield f"{self._whole(previous)}{link} {text}"
+            return
+        if link.endswith("when") and (
+            not _is_somebody(self.subject) or words[0] not in english.PRONOUNS or words[1:2] == ["was"]
+        ):
+            yield f"{self._whole(previous)}{link} {text}"
+            return
+        if words[0] in english.PRONOUNS and not _is_somebody(self.subject):
             yield f"{self._whole(previous)}{link} {text}"
             return
         subject, own = self.subject, words[0] in english.PRONOUNS or words[0] in self.subject.split()
         place = re.search(r"\b(in|at) ((?:the )?[A-Z][^,]*)$", previous.strip(" ,"))
-        claims = list(self._clause(text, words, ""))
+        claims = list(self._clause(text, ""))
         self.subject = subject
         if claims and link.endswith("where") and place and not own:
             claims[0] = f"{claims[0]} {place[0]}"
@@ -148,15 +166,17 @@ class Reader:
             claims = [f"{self._whole(previous)}, whose {text}"]
         yield from claims
 
-    def _clause(self, text: str, words: list[str], lead: str) -> Iterator[str]:
+    def _clause(self, text: str, lead: str) -> Iterator[str]:
         if not lead:
             lead, text = _intro(text)
-            words = english.TOKEN.findall(english.blank(text))
+        words = english.TOKEN.findall(english.blank(text))
         verb = next((i for i in range(1, len(words)) if english.is_verb(words, i)), None)
         if verb is None:
             yield f"{lead}, {text}" if lead else text
             return
-        while verb > 1 and (words[verb - 1] in english.ADVERBS or words[verb - 1].endswith("ly")):
+        while verb > 1 and (
+            words[verb - 1] in english.ADVERBS or (words[verb - 1].endswith("ly") and words[verb - 1].islower())
+        ):
             verb -= 1
         start = list(english.TOKEN.finditer(english.blank(text)))[verb].start()
         if text[:start].count(",") == 1 and text[:start].endswith(", "):
@@ -166,19 +186,35 @@ class Reader:
         self.latest = self.subject
         if aside and not re.match(r"(?:the|a) (?:name|term|title|word)\b", aside):  # of what is called so
             about = re.search(rf" [a-z][\w-]* (?:of|for|in|from|by|with|between) (?:the )?({NAME})$", self.subject)
-            past = aside.startswith("born") or not re.search(r" (?:is|are|has|have|(?!was)\w+s) ", f" {text[start:]} ")
-            yield f"{about[1] if about else self.subject} {'was' if past else 'is'} {aside}"
+            past = aside.startswith("born") or not _PRESENT.search(text[start:])
+            yield f"{about[1] if about else self.subject} {_being(about[1] if about else self.subject, past)} {aside}"
         yield from predicate(self.subject, text[start:], lead)
 
 
 _SUBORDINATE = re.compile(r"\b(?:after|before|until|while|because|although|since|as|once) (?=[A-Za-z])([^,]*)$")
 
 
+_BEGUN = re.compile(r"\b(?:because|although|though|while|whereas|unless|that) (?!of\b)(?=[A-Za-z])(.*)$")
+_TAIL = re.compile(r", and ((?:its|his|her|their|the|an?) [^,]+)$")
+_ANEW = re.compile(r"(?:, and|, but| and| but) ((?:his|her|its|their|the|an?|this|that|some|others) [^,]*)$")
+
+
 def _is_torn(found: list[Part]) -> bool:
-    """Whether a predicate behind a relative clause is that of a clause before it: "left after Ana, who was old, fell"."""
-    for part, other in pairwise(found):
-        begun = _SUBORDINATE.search(part.text.strip(" ,"))
-        if begun and not _verb(f"x {begun[1]}") and other.kind in ("who", "which", "where") and found[-1].kind == "same":
+    """Whether a part goes on with what another part began: "left after Ana, who was old, fell"."""
+    if any(part.kind in ("same", "more") and part.text[:1].isupper() for part in found):
+        return True  # a name, where a verb should stand
+    texts = [part.text.strip(" ,") for part in found]
+    if any(part.kind in ("who", "which") and (tail := _TAIL.search(text)) and not _verb(f"x {tail[1]}")
+           for part, text in zip(found, texts, strict=True)):  # fmt: skip
+        return True  # "Rain, which won a prize, and its sequel"
+    for text, other in zip(texts, found[1:], strict=False):
+        related = other.kind in ("who", "which", "where")
+        clause, anew, begun = _BEGUN.search(text), _ANEW.search(text), _SUBORDINATE.search(text)
+        if clause and other.kind not in ("clause", "main") and not _verb(f"x {clause[1]}"):
+            return True  # "rose because several of them, including Bo, were left"
+        if anew and (related or other.kind == "passive") and not _verb(f"x {anew[1]}"):
+            return True  # "left, but his house, which stood in Osk, fell"
+        if begun and related and not _verb(f"x {begun[1]}") and found[-1].kind == "same":
             return True
     return False
 
@@ -198,15 +234,30 @@ def _verb(text: str) -> int:
 
 _FOLLOWING = re.compile(
     r"(?:allow|enabl|caus|ensur|forc|prompt|mean|result|pav|signal)ing\b"
-    r"|(?:mak|giv|leav|lead|bring|earn|help|mark)ing (?:it|him|them|us|people|her (?:an?|the|one))\b"
+    r"|(?:mak|giv|leav|lead|bring|earn|help|mark)ing (?:it|him|them|us|people|her (?:an?|the|one|\d+))\b"
 )
-_OF_THINGS = re.compile(r"(?:mak|giv|leav|lead|bring|earn|help|mark|creat|turn)ing\b")
-_THING = re.compile(r"(?:It|(?:The|An?|Its|This|That|These|Those|Some|Other|[a-z]+)\b.* [a-z]+)$")
+_ACTING = re.compile(  # what only somebody does, and not the thing named last, or all that was said
+    r"(?:\w+ly )?(?:becom|serv|work|play|win+|earn|receiv|graduat|study|teach|leav|mov|join|writ|direct|produc|publish|appear"
+    r"|perform|lead|found|retir|return|compet|captur|coach|manag|defeat|scor|sign|specializ|specialis|act|sing|tour|releas"
+    r"|co-found|paint|edit|obtain|complet|attend|marry|help|secur|supervis|pitch|bat+|advocat|promot|collect|train|fight|us|host|develop|represent|compos|record|invent|discover|design|creat|replac|succeed)ing\b"
+)
 
 
 def _follows(subject: str, text: str) -> bool:
-    """Whether what is said of the subject may rather be said of all that happened."""
-    return bool(_FOLLOWING.match(text) or (_OF_THINGS.match(text) and _THING.match(subject)))
+    """Whether what is said of the subject may rather be said of the thing named last, or of all that happened."""
+    return bool(_FOLLOWING.match(text)) or not _ACTING.match(text) or not _is_somebody(subject)
+
+
+_PRESENT = re.compile(rf"\b(?:is|are|has|have|{'|'.join(sorted(english.PRESENT))})\b")
+
+
+def _being(subject: str, past: bool) -> str:
+    many = re.match(r"(?:Their|These|Those|The|His|Her|Its) .*[a-z](?<![sui])s$", subject)
+    return ("were" if many else "was") if past else "are" if many else "is"
+
+
+def _is_somebody(subject: str) -> bool:
+    return subject in ("He", "She", "he", "she") or bool(re.fullmatch(NAME, subject))
 
 
 def _in_tense(text: str, words: list[str], previous: str) -> str:
@@ -260,4 +311,6 @@ def _apposition(subject: str) -> tuple[str, str]:
         rf"|better|best|commonly|popularly|formerly) known (?:as|by)|known as|born)\b.*)",
         subject,
     )
+    if match and (", and " in match[2] or (match[2].startswith("the ") and re.match("An? ", subject))):
+        return subject, ""  # "Ana, the mayor, and Bo, the judge, were", "A gift of the town, the statue is"
     return (match[1], match[2]) if match else (subject, "")

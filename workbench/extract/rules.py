@@ -5,16 +5,20 @@ conjoined predicates, relative clauses, appositions, what a person is or is know
 names, examples. Beside them stands what is said in passing: "Lima is in Peru", "is Brazilian", "“Rain” is a film". Pronouns
 that are a subject become what they stand for (see `workbench.extract.pronouns`).
 
-Where a part might say what the sentence does not, the sentence, or the part with the words before it, stays whole: what is
-denied, restricted, conditional, or somebody's word; lists that may be one name or share a noun; relative clauses whose
-subject is not plain; what follows from all that was said. What is made is looked at again (`workbench.extract.guard`): with
-no subject, two clauses run together, or a denial lost, the sentence stays whole.
+A part is told alone only where its form shows what belongs to it; else the sentence, or the part with the words before it,
+stays whole. Of the phrases behind a verb the first are told without the later ones, and all without a date, but none without
+those before it (`workbench.extract.shorter`). A list is divided where each item ends by itself: nothing behind the last one
+that may belong to all, names beside names, figures beside figures. "Who" is a person's name or a noun for people that no
+other noun follows, and not "the men who"; "where" and "when" a named person's; a word in "-ing" a person's, if only persons do
+so. What is denied, restricted, counted, conditional, or somebody's word is not divided at all. What is made is looked at again
+(`workbench.extract.guard`): with no subject, one subject for a plural verb, a participle without its "was", two clauses run
+together, or a denial lost, the sentence stays whole.
 
 Limits: English only; a sentence of another language is mostly one claim, whole. Finite verbs are known by a list and by the
 ending "-ed", so a clause with a rarer verb is not divided. "They" is not resolved, and "it" as the question's title only
-where the response speaks of nobody as "he" or "she". Some long introductions ("In addition to his work on …,") and what
-stands in brackets, other than the dates of a life or a work, are left out. A claim keeps the words of its sentence, so it
-can be found there again; how often it says something else is in `docs/numbers.md`.
+where the response speaks of nobody as "he" or "she", and the sentence before of nothing else. Some long introductions ("In
+addition to his work on …,") and what stands in brackets, other than the dates of a life or a work, are left out. A claim
+keeps the words of its sentence, so it can be found there again; how often it says something else is in `docs/numbers.md`.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from workbench.extract import english
 from workbench.types import Claim, Response
 
 _PART = r"[^\W\d_a-z][\w.'’-]*"
@@ -31,7 +32,8 @@ def topic_of(response: Response) -> str:
         words = [name for name in named if not name.isupper()] or named  # "Who is Ana Bo in NLP?" asks about Ana Bo
         return re.sub(rf"^(?:{'|'.join(_ASKING)})\s+|['’]s$", "", words[-1]).strip(" .")
     first = NAME.match(response.text.strip())
-    return first[0] if first and " " in first[0] else ""
+    begun = first[0].split()[0] if first else ""
+    return first[0] if first and " " in first[0] and begun not in _ASKING and begun.lower() not in english.OPENING else ""
 
 
 _PERSONAL = re.compile(r"\b(?:he|she|his|hers?|him)\b", re.I)
