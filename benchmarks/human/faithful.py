@@ -1,23 +1,27 @@
 """Whether claims by rules say what their text says: labels given by hand, claim by claim.
 
-`claim_labels.tsv` has a line for each claim that was read of 199 responses: the response's id, the first 16 hexadecimal
+`claim_labels.tsv` has a line for each claim that was read of 343 responses: the response's id, the first 16 hexadecimal
 digits of the claim's SHA-256, whether the response says it (`said`), whether the rules made it before they were mended
-(`before`), and whether they made it when the response was first read (`first`). The texts are in the data sets alone.
+(`before`), and whether they made it when the response was first read (`first`). The texts are in the data sets, and in
+`written.jsonl`.
 
 A claim is wrong if a reader of the response would not agree that it is said there: another subject, object or date; a
 condition, a doubt or a denial lost; a name cut; words that say nothing. What says less than the text, and a pronoun that
-stays, are right. One reader, who had made the rules, read the claims. Of the first seven draws those of the old and of the
-new rules were mixed, without showing whose they were; of the last three, those of the new rules were read first.
+stays, are right. `first` is what the rules do to text that nobody had looked at while mending them; what they do now to
+these texts is not. The groups are of three times:
 
-Half of the people and questions were kept aside (`half`). The rules were mended with 15 responses of the other half before
-the reader's eyes. The first 90 of the half kept aside were read in six draws of 15: each was read and counted first, and only
-then was mended what it had shown. So `first` is what the rules do to text that nobody had looked at; what they do now to
-these texts is not.
-
-Then the rules were mended a second time, with what they made of the other half, and of 14 answers of QA-Feedback that are in
-no draw, before the reader's eyes. 94 responses that nobody had looked at were read after that in three draws, of which each
-showed what was mended before the next. There are no biographies among them: for these the half kept aside was used up. Their
-`before` is of the rules before that second mending, that of the other draws of those before the first.
+* *tuned on*, *kept aside*: one reader, who had made the rules. Half of the people and questions were kept aside (`half`). The
+  rules were mended with 15 responses of the other half before the reader's eyes. The first 90 of the half kept aside were
+  read in six draws of 15: each was read and counted first, and only then was mended what it had shown. Then the rules were
+  mended a second time, with what they made of the other half, and of 14 answers of QA-Feedback that are in no draw. 94
+  responses that nobody had looked at were read after that in three draws, of which each showed what was mended before the
+  next; their `before` is of the rules before that second mending. Of the first seven draws claims of the old and of the new
+  rules were mixed, without showing whose they were; of the last three, those of the new rules were read first.
+* *encyclopaedia, tuned on*: 76 paragraphs of Wikipedia, read by two readers who had not seen the rules. With what they found
+  the rules were made anew.
+* *encyclopaedia*, *chat*: 44 other paragraphs, and 24 answers that were written for this in the style of chat models, by
+  somebody who had not seen the rules. Readers who had not seen them either read the claims of the new rules and those of
+  the ones before (`before`); of the answers without being shown whose they were. The rules were mended by these afterwards.
 """
 
 from __future__ import annotations
@@ -33,26 +37,37 @@ from typing import Any
 import numpy as np
 
 from benchmarks.human import claims, spans, stats
-from benchmarks.human.verdicts import HALVES, json_lines
+from benchmarks.human.verdicts import json_lines
 from workbench.extract import rules
 from workbench.types import Extract, Question, Response
 
 LABELS = Path(__file__).with_name("claim_labels.tsv")
-LEAST = 40  # words of an answer that was read
-Draw = tuple[int, slice, slice, slice, slice, slice, slice]  # a half, and which of the responses of each of its `pools`
-NONE = slice(0)
-DRAWS: tuple[Draw, ...] = (
-    (0, slice(10), slice(5), NONE, NONE, NONE, NONE),
-    (1, slice(10), slice(5), NONE, NONE, NONE, NONE),
-    (1, slice(10, 20), slice(5, 10), NONE, NONE, NONE, NONE),
-    (1, slice(20, 30), slice(10, 15), NONE, NONE, NONE, NONE),
-    (1, slice(30, 34), slice(15, 20), slice(6), NONE, NONE, NONE),
-    (1, NONE, NONE, slice(6, 14), slice(7), NONE, NONE),
-    (1, NONE, NONE, slice(14, 22), NONE, slice(7), NONE),
-    (1, NONE, NONE, slice(22, 42), NONE, slice(7, 22), NONE),
-    (1, NONE, NONE, slice(42, 52), NONE, slice(22, 46), NONE),
-    (1, NONE, NONE, NONE, NONE, NONE, slice(25)),
-)
+WRITTEN = Path(__file__).with_name("written.jsonl")
+LEAST, MOST = 40, 160  # words of an answer that was read; of a paragraph at most
+Draw = tuple[int, dict[str, slice]]  # a half, and which of the responses of its `pools`
+
+
+def _drawn(half: int, *bounds: tuple[str, int, int]) -> Draw:
+    return half, {name: slice(start, stop) for name, start, stop in bounds}
+
+
+GROUPS: dict[str, tuple[Draw, ...]] = {
+    "tuned on": (_drawn(0, ("people", 0, 10), ("answers", 0, 5)),),
+    "kept aside": (
+        _drawn(1, ("people", 0, 10), ("answers", 0, 5)),
+        _drawn(1, ("people", 10, 20), ("answers", 5, 10)),
+        _drawn(1, ("people", 20, 30), ("answers", 10, 15)),
+        _drawn(1, ("people", 30, 34), ("answers", 15, 20), ("long", 0, 6)),
+        _drawn(1, ("long", 6, 14), ("chats", 0, 7)),
+        _drawn(1, ("long", 14, 22), ("texts", 0, 7)),
+        _drawn(1, ("long", 22, 42), ("texts", 7, 22)),
+        _drawn(1, ("long", 42, 52), ("texts", 22, 46)),
+        _drawn(1, ("short", 0, 25)),
+    ),
+    "encyclopaedia, tuned on": (_drawn(0, ("pages", 0, 76)),),
+    "encyclopaedia": (_drawn(1, ("pages", 0, 44)),),
+    "chat": (_drawn(1, ("written", 0, 24)),),
+}
 Row = dict[str, str]
 
 
@@ -65,13 +80,21 @@ def half(group: str) -> int:
     return int(hashlib.sha256(group.encode()).hexdigest(), 16) % 2
 
 
-def pools(folder: Path, which: int) -> list[list[Response]]:
-    """The responses of one half, by data set, in the order of the digests of their ids; QA-Feedback's and
-    FacTool's are all of the second."""
+def pools(folder: Path, which: int) -> dict[str, list[Response]]:
+    """The responses of one half, by data set, in the order of the digests of their ids; QA-Feedback's, FacTool's and those that
+    were written for this are all of the second."""
     people = [one.response for one in claims.read(folder) if one.facts and half(one.response.question.title) == which]
-    long = [one.response for one in spans.qa_feedback(folder)]
-    found = (people, _answers(folder, which), long, _chats(folder, which), _texts(folder, which), _short(folder))
-    return [sorted(pool, key=lambda one: digest(one.id)) for pool in found]
+    found = {
+        "people": people,
+        "answers": _answers(folder, which),
+        "long": [one.response for one in spans.qa_feedback(folder)],
+        "chats": _chats(folder, which),
+        "texts": _texts(folder, which),
+        "short": _short(folder),
+        "pages": _pages(folder, which),
+        "written": _written(),
+    }
+    return {name: sorted(pool, key=lambda one: digest(one.id)) for name, pool in found.items()}
 
 
 def _answers(folder: Path, which: int) -> list[Response]:
@@ -107,9 +130,25 @@ def _texts(folder: Path, which: int) -> list[Response]:
     return [one for one in prose if half(f"halueval:{one.id}") == which]
 
 
+def _pages(folder: Path, which: int) -> list[Response]:
+    """HotpotQA's paragraphs of Wikipedia."""
+    rows = json.loads((folder / "hotpotqa" / "hotpot_dev_distractor_v1.json").read_text(encoding="utf-8"))
+    texts = {title: "".join(parts).strip() for row in rows for title, parts in row["context"]}
+    found = [
+        Response(f"hotpot:{title}", Question(title, f"What is {title}?", title=title), text) for title, text in texts.items()
+    ]
+    return [one for one in found if half(one.id) == which and LEAST <= len(one.text.split()) <= MOST]
+
+
+def _written() -> list[Response]:
+    rows = json_lines(WRITTEN)
+    return [Response(row["id"], Question("", row["question"], title=row["title"]), row["response"]) for row in rows]
+
+
 def sample(folder: Path, draw: Draw) -> list[Response]:
-    which, *slices = draw
-    return [one for pool, some in zip(pools(folder, which), slices, strict=True) for one in pool[some]]
+    which, slices = draw
+    found = pools(folder, which)
+    return [one for name, some in slices.items() for one in found[name][some]]
 
 
 def labels(file: Path = LABELS) -> dict[str, list[Row]]:
@@ -122,14 +161,15 @@ def labels(file: Path = LABELS) -> dict[str, list[Row]]:
 
 
 def measure(folder: Path, seed: int, extractor: Extract | None = None, file: Path = LABELS) -> dict[str, Any]:
-    """The share of claims that say what the text does not, on either half, with intervals over responses.
+    """The share of claims that say what the text does not, by group, with intervals over responses.
 
     `before` and `first` are of the file alone; `now` is of the claims that the rules make today and somebody has read: how many
     nobody has is `unread`.
     """
     known, told = labels(file), {}
-    for which, name in enumerate(HALVES):
-        responses = [one for draw in DRAWS if draw[0] == which for one in sample(folder, draw)]
+    for name, draws in GROUPS.items():
+        samples = [sample(folder, draw) for draw in draws]
+        responses = [one for some in samples for one in some]
         rows = [known[one.id] for one in responses]
         made = [{digest(claim.text) for claim in found.claims} for found in (extractor or rules())(responses)]
         now = [[row for row in some if row["claim"] in texts] for some, texts in zip(rows, made, strict=True)]
@@ -139,7 +179,7 @@ def measure(folder: Path, seed: int, extractor: Extract | None = None, file: Pat
             "first": _wrong(_made(rows, "first"), seed),
             "now": {**_wrong(now, seed), "unread": sum(map(len, made)) - sum(map(len, now))},
         }
-        told[name]["draws"] = [_draw(sample(folder, draw), known, seed) for draw in DRAWS if draw[0] == which]
+        told[name]["draws"] = [_draw(some, known, seed) for some in samples]
     return told
 
 
