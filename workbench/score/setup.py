@@ -21,12 +21,12 @@ from workbench.hub import from_disk_or_hub
 from workbench.judge import BatchJudge
 from workbench.judge.address import shown
 from workbench.judge.key import key_of
+from workbench.judge.shared import Shared
 from workbench.knowledge import Search
 from workbench.recipes import METHODS, checks_needed, method_configs, reward_fns, sections_read
 from workbench.recipes.method import reward_settings
 from workbench.score.rows import Tokenize
 from workbench.score.run import CHUNK, Plan
-from workbench.score.shared import Shared
 from workbench.score.survey import Survey
 from workbench.store import PASSAGES, QUESTIONS, check_folder
 from workbench.types import Judge, WorkbenchError
