@@ -30,7 +30,7 @@ from workbench.policy import Engine, adapter_base, adapter_folder, check_engine
 from workbench.recipes.method import known_kinds
 from workbench.runs.folder import finished, lock, open_run, policy_hash, versions
 from workbench.threads import DEFAULT_THREADS, use_threads
-from workbench.train.probing import probe_questions, recorded
+from workbench.train.probing import here, probe_questions, recorded
 from workbench.types import Question, WorkbenchError
 
 ROOT = Path("runs") / "probe"
@@ -98,7 +98,8 @@ def probe_policy(
             return {**summary, "out": str(folder)}
         status = "interrupted"
         with suppress(KeyboardInterrupt), use_threads(threads):
-            probe_questions(chosen.load(name, engine=engine), selected, grade, folder, how, chosen.shown)
+            sampler = here(chosen.load(name, engine=engine), grade, how)
+            probe_questions(sampler, selected, folder, k, chosen.shown)
             status = "done"
         result = {**boundary_report(recorded(folder, selected, k), k), "policy": name, "split": split, "status": status}
         write_json(folder / "summary.json", result)
