@@ -157,11 +157,11 @@ def test_a_question_alone_has_the_samples_that_it_has_in_its_chunk(policy: str) 
     """Of prompts of other lengths, which are not begun in the order in which they are asked."""
     asked = [Question(f"q{n}", " Where is Ada" * (1 + n * 5 % 4)) for n in range(4)]
     chunk, how, loaded = [InChunk(2, tuple(asked), place) for place in range(4)], Sampling(6, samples=3), load_policy(policy)
-    whole = sampled(loaded, grade, how, chunk)
-    assert [sampled(loaded, grade, how, [one]) for one in chunk] == [[samples] for samples in whole]
+    whole = sampled(loaded, grade, chunk, how)
+    assert [sampled(loaded, grade, [one], how) for one in chunk] == [[samples] for samples in whole]
     texts = [feedback.response.text for samples in whole for feedback in samples]
     assert len(set(texts)) > 6  # neither are they all the same, nor those of another chunk
-    other = sampled(loaded, grade, how, [one._replace(number=3) for one in chunk])
+    other = sampled(loaded, grade, [one._replace(number=3) for one in chunk], how)
     assert texts != [feedback.response.text for samples in other for feedback in samples]
 
 

@@ -21,8 +21,7 @@ from tests.engines.told import tell
 from tests.helpers.score_helpers import Cli, read, reply, responses, world_rows, write
 from tests.helpers.waiting import wait_for
 from workbench.actors import Actors, pool
-from workbench.actors.cluster import OWN
-from workbench.actors.cluster import cluster as started
+from workbench.actors.cluster import OWN, started
 from workbench.judge import Element
 from workbench.judge.scripted import JudgeServer
 from workbench.score import Options, score_file

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from workbench.actors.cluster import Actors, cluster
+from workbench.actors.cluster import Actors, started
 from workbench.actors.desk import Asked, answered
 from workbench.actors.pool import Item, Pool, Result, Work
 from workbench.types import Failure
@@ -37,7 +37,8 @@ def spread(
     that actors keep dying of.
 
     Raises:
-        WorkbenchError: there is no such cluster, or it is too small; actors die of whatever they are given.
+        WorkbenchError: there is no such cluster, or it is too small; what is to be made cannot be sent; actors die of whatever
+            they are given.
     """
-    with cluster(actors), answered(asked, threads) as there:
+    with started(actors), answered(asked, threads) as there:
         yield Pool(partial(make, there), actors.count, lost).map

@@ -19,7 +19,7 @@ from workbench.policy import load_apart, load_policy
 from workbench.runs.folder import policy_hash, read_json
 from workbench.store import ROLLOUTS, Store, iter_feedback
 from workbench.train.record import reason, reward_of
-from workbench.types import LACKING, Feedback, Grade, Question, WorkbenchError
+from workbench.types import LACKING, Failure, Feedback, Grade, Question, Response, WorkbenchError
 
 SAMPLES = "samples"  # the folder of a stage's samples, in the stage's own
 IDENTITY = "collect.json"  # in that folder: whose samples they are, and of what
@@ -125,10 +125,10 @@ def ungraded(feedback: Feedback) -> str | None:
 def here(policy: str, grade: Grade, how: Sampling) -> Sampler:
     """Questions are asked by this process, whose policy is loaded at once."""
     loaded = load_apart(policy) if "unsloth" in sys.modules else load_policy(policy)
-    return lambda chunks: (sampled(loaded, grade, how, chunk) for chunk in chunks)
+    return lambda chunks: (sampled(loaded, grade, chunk, how) for chunk in chunks)
 
 
-def sampled(policy: Policy, grade: Grade, how: Sampling, asked: Sequence[InChunk]) -> list[list[Feedback]]:
+def sampled(policy: Policy, grade: Grade, asked: Sequence[InChunk], how: Sampling) -> list[list[Feedback]]:
     """The samples of each of a chunk's questions, graded; of a part of it those that the whole would have, but for rounding,
     where `generate.decode` runs the policy."""
     number, questions, _ = asked[0]
@@ -136,6 +136,16 @@ def sampled(policy: Policy, grade: Grade, how: Sampling, asked: Sequence[InChunk
     drawn = replace(how, seed=_seed(how, number), rows=_rows(policy, questions, places, how.samples))
     graded = grade(generate(policy, [questions[place] for place in places], step=number, **vars(drawn)))
     return [graded[at : at + how.samples] for at in range(0, len(graded), how.samples)]
+
+
+def lost(asked: InChunk, failure: Failure, samples: int) -> list[Feedback]:
+    """The samples of a question that could not be sampled: rows without a text, which have failed."""
+    question, group = asked.questions[asked.place], f"{asked.questions[asked.place].id}/{asked.number}"
+    error = Failure("generate", "died", failure.message)
+    return [
+        Feedback(Response(f"{group}/{sample}", question, "", group, sample, asked.number), error=error)
+        for sample in range(samples)
+    ]
 
 
 def _rows(policy: Policy, questions: Sequence[Question], places: Sequence[int], samples: int) -> tuple[int, ...]:

@@ -28,7 +28,7 @@ from workbench.metrics.boundary import LONGEST, UNCERTAIN, Probed, Sample, bound
 from workbench.policy import load_apart, load_policy
 from workbench.train.grpo import GRPO, asked
 from workbench.train.stage import Job, Stage, Status
-from workbench.types import Feedback, Grade, Question, Response, WorkbenchError
+from workbench.types import Failure, Feedback, Grade, Question, Response, WorkbenchError
 from workbench.verify.boundary import out_of_knowledge, read_probe
 
 FILE, REPORT = "probe.jsonl", "report.json"
@@ -105,14 +105,25 @@ def recorded(out: Path, questions: Sequence[Question], k: int) -> list[Probed]:
 
 def here(policy: Policy, grade: Grade, how: Sampling) -> Sampler:
     """Questions are asked by this process."""
-    return lambda chunks: (answers(policy, grade, how, chunk) for chunk in chunks)
+    return lambda chunks: (answers(policy, grade, chunk, how) for chunk in chunks)
 
 
-def answers(policy: Policy, grade: Grade, how: Sampling, questions: Sequence[Question]) -> list[tuple[Sample, ...]]:
+def answers(policy: Policy, grade: Grade, questions: Sequence[Question], how: Sampling) -> list[tuple[Sample, ...]]:
     """The samples of each question, graded."""
     seeds = tuple(random.Random(f"probe-{how.seed}-{question.id}").randrange(2**32) for question in questions)
     graded = grade(generate(policy, questions, **asdict(replace(how, seeds=seeds))))
     return [tuple(map(sample_of, graded[at : at + how.samples])) for at in range(0, len(graded), how.samples)]
+
+
+def lost(question: Question, failure: Failure, k: int) -> tuple[Sample, ...]:
+    """The samples of a question that could not be asked: none is graded."""
+    print(f"probing: question '{question.id}' is left open: {failure.message}", file=sys.stderr)
+    return (Sample(None, None),) * k
+
+
+def outcomes(checks: Checks) -> Grade:
+    """What a sample is worth by these checks."""
+    return assemble(checks, ["outcome"], {})
 
 
 def sample_of(feedback: Feedback) -> Sample:
@@ -136,7 +147,7 @@ def probed_first(
         WorkbenchError: settings or checks that cannot work.
     """
     check_numbers(probing, {"probe_samples": 1})
-    grade = assemble(bench.checks, ["outcome"], {})
+    grade = outcomes(bench.checks)
     how = Sampling(config.max_new_tokens, samples=probing.probe_samples)
 
     def probe(job: Job) -> Status:
