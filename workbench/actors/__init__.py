@@ -14,10 +14,10 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from workbench.actors.cluster import Actors, started
+from workbench.actors.cluster import Actors, line, started
 from workbench.actors.desk import Asked, answered
 from workbench.actors.pool import Item, Pool, Result, Work
-from workbench.types import Failure
+from workbench.types import Failure, WorkbenchError
 
 __all__ = ["Actors", "Asked", "spread"]
 
@@ -41,4 +41,17 @@ def spread(
             they are given.
     """
     with started(actors), answered(asked, threads) as there:
-        yield Pool(partial(make, there), actors.count, lost).map
+        yield Pool(_sent(partial(make, there)), actors.count, lost).map
+
+
+def _sent(make: Callable[[], Any]) -> Any:
+    """Where actors find what they are to make: it goes to each machine once."""
+    import ray
+
+    try:
+        return ray.put(make)
+    except (TypeError, ValueError, AttributeError) as error:  # as pickle says that it cannot
+        raise WorkbenchError(
+            f"this work cannot be sent to Ray's actors ({line(error)}): do it without them, or with checks that hold no lock, "
+            "file or connection"
+        ) from error

@@ -52,10 +52,9 @@ class _Task(Generic[Item]):
 class Pool(Generic[Item, Result]):
     """Actors that work on chunks; who dies is replaced. An actor has one task at a time, so that it can die of no other."""
 
-    make: Callable[[], Work[Item, Result]]
+    make: Any  # a function that makes what does the work, or where Ray keeps that function
     actors: int
     lost: Callable[[Item, Failure], Result]
-    sent: Any = None  # `make`, where actors find it
     strikes: int = 0  # actors that died since any work was done
     free: list[Any] = field(default_factory=list)
     waiting: deque[_Task[Item]] = field(default_factory=deque)
@@ -66,7 +65,7 @@ class Pool(Generic[Item, Result]):
         """The results of chunks, in order; `AHEAD` chunks for each actor are taken before their turn has come."""
         import ray
 
-        numbered, turn, self.sent = enumerate(chunks), 0, _sent(ray, self.make)
+        numbered, turn = enumerate(chunks), 0
         try:
             for _ in range(self.actors):
                 self._hire(ray)
@@ -80,7 +79,7 @@ class Pool(Generic[Item, Result]):
 
     def _hire(self, ray: Any) -> None:
         """Have an actor made. It gets nothing to do before it is there, since there may be no room for it now."""
-        actor = ray.remote(Worker).options(num_cpus=1, scheduling_strategy="SPREAD").remote(self.sent)
+        actor = ray.remote(Worker).options(num_cpus=1, scheduling_strategy="SPREAD").remote(self.make)
         self.running[actor.ready.remote()] = actor, None
 
     def _takes_on(self, numbered: Iterator[tuple[int, list[Item]]]) -> bool:
@@ -130,14 +129,3 @@ class Pool(Generic[Item, Result]):
         else:
             failure = Failure("grade", "died", f"{deaths} processes died of it: {line(error)}")
             self.done[task.number][task.start] = self.lost(task.items[0], failure)
-
-
-def _sent(ray: Any, make: Callable[[], Any]) -> Any:
-    """What actors are to make, where they find it: it is sent to each machine once."""
-    try:
-        return ray.put(make)
-    except (TypeError, ValueError, AttributeError) as error:  # as pickle says that it cannot
-        raise WorkbenchError(
-            f"this work cannot be sent to Ray's actors ({line(error)}): do it without them, or with checks that hold no lock, "
-            "file or connection"
-        ) from error

@@ -68,9 +68,9 @@ def collect(
     chunks = _chunks(questions, chunk)
     done = _whole(out, [len(part) * how.samples for part in chunks])
     if left := chunks[done:]:
-        drawn = (sampler or here(policy, grade, how))(left)
+        draw = sampler or here(policy, grade, how)
         with Store(out) as store:
-            for number, found in enumerate(drawn, start=done + 1):
+            for number, found in enumerate(draw(left), start=done + 1):
                 feedbacks = [feedback for samples in found for feedback in samples]
                 _check_graded(feedbacks, method, max_failed)
                 store.append(feedbacks)

@@ -22,7 +22,7 @@ from workbench.config import check_numbers, setting
 from workbench.failures import TooManyFailures, too_many
 from workbench.generate import Policy, Sampling, generate
 from workbench.grade import assemble
-from workbench.jsonl import encode, iter_rows, open_append, write_json
+from workbench.jsonl import encode, iter_rows, open_append, repair, write_json
 from workbench.metrics import outcome_of
 from workbench.metrics.boundary import LONGEST, UNCERTAIN, Probed, Sample, boundary_report
 from workbench.policy import load_apart, load_policy
@@ -64,22 +64,23 @@ def probe_questions(
         TooManyFailures: a larger share than `max_failed` of the samples could not be graded.
     """
     rows = recorded(out, questions, k)
+    repair(out / FILE)
     failed, told, done = sum(row.count(None) for row in rows), time.monotonic(), len(rows)
     chunks = [list(questions[start : start + CHUNK]) for start in range(done, len(questions), CHUNK)]
-    with open_append(out / FILE) as file:
-        for chunk, drawn in zip(chunks, sampler(chunks), strict=True):
-            found = [Probed(asked.id, samples, shown(asked)) for asked, samples in zip(chunk, drawn, strict=True)]
-            failed, done = failed + sum(row.count(None) for row in found), done + len(found)
-            if too_many(failed, done * k, max_failed):
-                raise TooManyFailures(
-                    f"{failed} of {done * k} samples could not be graded: mend that and run the same command again"
-                )
+    for chunk, drawn in zip(chunks, sampler(chunks), strict=True):
+        found = [Probed(asked.id, samples, shown(asked)) for asked, samples in zip(chunk, drawn, strict=True)]
+        failed, done = failed + sum(row.count(None) for row in found), done + len(found)
+        if too_many(failed, done * k, max_failed):
+            raise TooManyFailures(
+                f"{failed} of {done * k} samples could not be graded: mend that and run the same command again"
+            )
+        with open_append(out / FILE) as file:
             file.write(b"".join(encode(row.to_row()) for row in found))
             file.flush()
             os.fsync(file.fileno())
-            if time.monotonic() - told >= TOLD_EVERY:
-                told = time.monotonic()
-                print(f"probing: {done:,} of {len(questions):,} questions", file=sys.stderr)
+        if time.monotonic() - told >= TOLD_EVERY:
+            told = time.monotonic()
+            print(f"probing: {done:,} of {len(questions):,} questions", file=sys.stderr)
 
 
 def recorded(out: Path, questions: Sequence[Question], k: int) -> list[Probed]:
