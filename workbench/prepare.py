@@ -78,7 +78,7 @@ def prepare_klcf(
         **source.identity(), "prepare": compared(asdict(config.prepare)), "kinds": config.prompts.kinds, "seed": seed,
         "threads": threads, **judged,
     }  # fmt: skip
-    if actors:
+    if actors and not finished(out):
         check_actors(actors)
     if chosen.llm_judge and not finished(out):
         chosen.llm_judge.try_out()

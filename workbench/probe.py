@@ -99,7 +99,7 @@ def probe_policy(
     folder = out or root / _name(identity)
     chosen = chosen.kept_in(folder)
     outcomes(chosen.checks)  # raises where they tell none
-    if actors:
+    if actors and not finished(folder):
         check(actors)
     if chosen.llm_judge and not finished(folder):
         chosen.llm_judge.try_out()

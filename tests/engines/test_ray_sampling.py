@@ -22,6 +22,7 @@ from tests.engines.told import tell
 from tests.helpers.score_helpers import Cli, read, reply
 from tests.helpers.small_bench import make_bench
 from tests.helpers.waiting import wait_for
+from tests.test_bench import make_run
 from workbench.actors import Actors
 from workbench.actors.cluster import OWN, started
 from workbench.bench import Bench, bench
@@ -283,6 +284,23 @@ def test_a_question_that_kills_whoever_samples_it_has_failed_samples(
     assert [row["id"] for row in bad] == [row["id"] for row in whole[32 + 10 : 32 + 12]]
     assert {(row["error"]["stage"], row["error"]["kind"], row["response"]) for row in bad} == {("generate", "died", "")}
     assert [row for row in rows if not row["error"]] == [row for number, row in enumerate(whole) if number not in (42, 43)]
+
+
+def test_the_adapter_of_a_run_lies_over_the_policy_of_the_bench(
+    tmp_path: Path, place: Bench, cluster: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run is named by a path from here, and its adapter's own base is a path from elsewhere."""
+    run = make_run(tmp_path / "run", Path(place.path("sft")))
+    config = json.loads((run / "policy" / "adapter_config.json").read_text())
+    (run / "policy" / "adapter_config.json").write_text(json.dumps({**config, "base_model_name_or_path": "no/where"}))
+    (run / "config.json").write_text(json.dumps({"method": "truthrl", "bench": "test", "policy": "sft"}))
+    monkeypatch.chdir(tmp_path)
+    local = probe_policy("run", bench=place, k=6, out=tmp_path / "local", threads=1)
+    probe_policy("run", bench=place, k=6, out=tmp_path / "ray", actors=Actors(1))
+    same(tmp_path / "local", tmp_path / "ray", ("probe.jsonl", "summary.json"))
+    probe_policy("sft", bench=place, k=6, out=tmp_path / "without", threads=1)
+    assert local["failed"] == 0
+    assert (tmp_path / "without" / "probe.jsonl").read_bytes() != (tmp_path / "local" / "probe.jsonl").read_bytes()
 
 
 def test_checks_that_cannot_be_sent_are_refused(tmp_path: Path, place: Bench, cluster: None) -> None:

@@ -16,7 +16,7 @@ from workbench.bench import Bench
 from workbench.checks import Checks
 from workbench.generate import Policy
 from workbench.judge.endpoint import CONCURRENCY
-from workbench.policy import adapter_folder, load_policy
+from workbench.policy import adapter_base, adapter_folder, load_policy
 from workbench.runs.folder import policy_hash
 from workbench.threads import DEFAULT_THREADS, use_threads
 from workbench.types import Failure, Grade, WorkbenchError
@@ -59,13 +59,14 @@ def in_actors(
 ) -> Iterator[Callable[[Iterable[list[Item]]], Iterator[list[Result]]]]:
     """A function from chunks of items to what `work` makes of them in actors, in the same order, as long as this lasts.
 
-    `policy` lies over `base`, where it is an adapter; both are folders that each machine has, or names on the hub. `grader`
+    An adapter lies over `base`, by default what it names; both are folders that each machine has, or names on the hub. `grader`
     grades by the bench's checks. Raises as `spread` does.
     """
-    places = [str(Path(name).resolve()) if Path(name).is_dir() else name for name in (policy, base) if name]
+    adapter = adapter_folder(Path(policy))
+    places = [_place(policy), *([_place(base or adapter_base(adapter))] if adapter else [])]
     folders = [str(adapter_folder(Path(place)) or place) for place in places]
     digests = {folder: policy_hash(folder) for folder in folders} if actors.address else {}
-    told = Told(places[0], places[1] if base else None, digests, bench.checks_elsewhere(), grader, work)
+    told = Told(places[0], places[1] if adapter else None, digests, bench.checks_elsewhere(), grader, work)
     many = min(actors.count, CONCURRENCY)
     if bench.llm_judge is None:
         with spread(actors, told, lost, {}, many) as sampler:
@@ -73,6 +74,11 @@ def in_actors(
         return
     with bench.llm_judge.shared(many) as asked, spread(actors, told, lost, asked, many) as sampler:
         yield sampler
+
+
+def _place(name: str) -> str:
+    """A folder wherever an actor works; a name on the hub is none."""
+    return str(Path(name).resolve()) if Path(name).is_dir() else name
 
 
 def threads_of(threads: int | None, actors: Actors | None) -> int:
