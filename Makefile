@@ -70,7 +70,7 @@ test-engines: ## build the environment of each engine (minutes, GBs) and run its
 	@trap 'exit 130' INT; failed=""; \
 	for engine in $(ENGINE); do \
 		$(MAKE) --no-print-directory .engines/$$engine/.made && WORKBENCH_TELL=$(TELL) .engines/$$engine/bin/python -m pytest \
-			-p no:cacheprovider -m engines tests/engines/test_$$engine.py || failed="$$failed $$engine"; \
+			-p no:cacheprovider -m engines tests/engines/test_$$engine*.py || failed="$$failed $$engine"; \
 	done; \
 	if [ -n "$$failed" ]; then echo "failed:$$failed" >&2; exit 1; fi; echo "passed: $(ENGINE)"
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from workbench.checks import Checks, judge_checks
 from workbench.judge import BatchJudge, endpoint, fingerprint, render
 from workbench.judge.address import address, shown
+from workbench.judge.endpoint import CONCURRENCY
 from workbench.judge.key import key_of
-from workbench.knowledge import open_index
+from workbench.judge.shared import Shared
+from workbench.knowledge import Search, open_index
 from workbench.types import Judge, Prompt, Reply, WorkbenchError
 
 REPLIES = "judge.sqlite"  # in the folder of what a judge was asked for, unless it was told another file
@@ -48,9 +52,21 @@ class LLMJudge:
 
         Nothing is asked and no file is made before the first reply is wanted.
         """
-        search = open_index(self.store).search if self.store else None
-        able = judge_checks(self.ask, search)
-        return able if evidence else replace(able, verify={name: one for name, one in able.verify.items() if name != "fact"})
+        return judging(self.ask, self._search, evidence)
+
+    @property
+    def _search(self) -> Search | None:
+        return open_index(self.store).search if self.store else None
+
+    @contextmanager
+    def shared(self, many: int) -> Iterator[dict[str, Callable[..., Any]]]:
+        """Its model ("judge") and its search, if it has one ("search"), for `many` that ask at a time: what one is asking the
+        others wait for, and all together have no more requests under way than one would."""
+        judge, search = Shared(_Later(self, many)), self._search
+        try:
+            yield {"judge": judge, "search": search} if search else {"judge": judge}
+        finally:
+            judge.close()
 
     def try_out(self) -> None:
         """Ask one question, before anything long is begun; its reply is not kept.
@@ -64,6 +80,12 @@ class LLMJudge:
                 f"the judge {self.model} at {shown(self.url)} gives no verdict ({reply.error.message}): start its server, or "
                 "name another --judge URL or --judge-model NAME"
             )
+
+
+def judging(ask: Judge, search: Search | None, evidence: bool) -> Checks:
+    """What a model can do; without `evidence` it cannot tell facts."""
+    able = judge_checks(ask, search)
+    return able if evidence else replace(able, verify={name: one for name, one in able.verify.items() if name != "fact"})
 
 
 def llm_judge(url: str | None, model: str | None, store: str | None = None, cache: Path | str | None = None) -> LLMJudge | None:
@@ -90,6 +112,8 @@ class _Later:
     """The judge, whose file of replies is opened with its first call: a run that is refused leaves none behind."""
 
     settings: LLMJudge
+    share: int = 1  # of so many that ask at a time, each has its part of the requests under way
+    lock: Any = field(default_factory=Lock, repr=False, compare=False)
 
     @property
     def name(self) -> str:
@@ -98,14 +122,17 @@ class _Later:
     @cached_property
     def _asked(self) -> BatchJudge:
         one = self.settings
-        return endpoint(one.url, one.model, key=key_of(one.url), cache=one.cache, kept_as=ANYWHERE)
+        share = max(1, CONCURRENCY // self.share)
+        return endpoint(one.url, one.model, key=key_of(one.url), cache=one.cache, kept_as=ANYWHERE, concurrency=share)
 
     def __call__(self, prompts: Sequence[Prompt]) -> list[Reply]:
+        with self.lock:
+            judge = self._asked
         try:
-            return self._asked(prompts)
+            return judge(prompts)
         finally:  # between calls the file is whole, and open nowhere
-            if self._asked.cache:
-                self._asked.cache.close()
+            if judge.cache:
+                judge.cache.close()
 
 
 def _contents(store: str | None) -> dict[str, Any] | None:

@@ -12,25 +12,28 @@ import json
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from workbench.actors import Actors
+from workbench.actors.cluster import check
 from workbench.bench import Bench, check_policy
 from workbench.bench import bench as bench_of
 from workbench.config import check_numbers, check_values
 from workbench.evaluate import select, told
 from workbench.generate import Sampling
-from workbench.grade import assemble
 from workbench.jsonl import write_json
 from workbench.llm_judge import LLMJudge
 from workbench.metrics.boundary import boundary_report
 from workbench.policy import Engine, adapter_base, adapter_folder, check_engine
 from workbench.recipes.method import known_kinds
 from workbench.runs.folder import finished, lock, open_run, policy_hash, versions
-from workbench.threads import DEFAULT_THREADS, use_threads
-from workbench.train.probing import probe_questions, recorded
+from workbench.threads import use_threads
+from workbench.train.elsewhere import in_actors, threads_of
+from workbench.train.probing import Sampler, answers, here, lost, outcomes, probe_questions, recorded
 from workbench.types import Question, WorkbenchError
 
 ROOT = Path("runs") / "probe"
@@ -49,11 +52,12 @@ def probe_policy(
     seed: int = 0,
     limit: int | None = None,
     kinds: Sequence[str] | None = None,
-    threads: int = DEFAULT_THREADS,
+    threads: int | None = None,
     questions: str | Path | None = None,
     lang: str = "en",
     judge: LLMJudge | None = None,
     engine: Engine = "hf",
+    actors: Actors | None = None,
 ) -> dict[str, Any]:
     """Sample k answers to each question of a split and report what the policy knows, by the bench's own check of outcomes.
 
@@ -66,6 +70,8 @@ def probe_policy(
             name one for a bench with others than its own.
         limit, kinds, lang, questions, judge, engine: as `evaluate_policy` takes them; a question without gold answers is not
             probed.
+        threads: CPU threads; by default two, and with actors one.
+        actors: of Ray, which sample and grade in the place of this process; what they write is what it writes with one thread.
 
     Returns:
         `metrics.boundary.boundary_report`, with `policy`, `split`, `status` ("done" or "interrupted") and `out`.
@@ -77,6 +83,9 @@ def probe_policy(
     chosen = bench_of(bench, questions=questions) if isinstance(bench, str) else bench
     chosen = chosen.judged_by(judge)
     name = policy or chosen.policy
+    threads = threads_of(threads, actors)
+    if actors and engine != "hf":
+        raise WorkbenchError(f"--engine {engine}: Ray's actors generate by transformers alone, so leave that or --actors out")
     check_engine(engine)
     check_policy(name, chosen.path(name))
     chosen = chosen.telling(told(chosen.path(name)))
@@ -88,7 +97,10 @@ def probe_policy(
     asked |= {"engine": engine} if engine != "hf" else {}  # which a probe does not say that was begun before there was another
     identity = {"probe": asdict(how), **asked, "threads": threads, "policy": name, **_weights(chosen, name)}
     folder = out or root / _name(identity)
-    grade = assemble(chosen.kept_in(folder).checks, ["outcome"], {})
+    chosen = chosen.kept_in(folder)
+    outcomes(chosen.checks)  # raises where they tell none
+    if actors and not finished(folder):
+        check(actors)
     if chosen.llm_judge and not finished(folder):
         chosen.llm_judge.try_out()
     with lock(folder):
@@ -97,12 +109,21 @@ def probe_policy(
             print(f"'{folder}' is finished: this is its stored result", file=sys.stderr)
             return {**summary, "out": str(folder)}
         status = "interrupted"
-        with suppress(KeyboardInterrupt), use_threads(threads):
-            probe_questions(chosen.load(name, engine=engine), selected, grade, folder, how, chosen.shown)
+        with suppress(KeyboardInterrupt), use_threads(threads), _sampler(chosen, name, how, engine, actors) as sampler:
+            probe_questions(sampler, selected, folder, k, chosen.shown)
             status = "done"
         result = {**boundary_report(recorded(folder, selected, k), k), "policy": name, "split": split, "status": status}
         write_json(folder / "summary.json", result)
     return {**result, "out": str(folder)}
+
+
+def _sampler(
+    bench: Bench, policy: str, how: Sampling, engine: Engine, actors: Actors | None
+) -> AbstractContextManager[Sampler]:
+    if actors is None:
+        return nullcontext(here(bench.load(policy, engine=engine), outcomes(bench.checks), how))
+    work, without = partial(answers, how=how), partial(lost, k=how.samples)
+    return in_actors(actors, bench, bench.path(policy), bench.base(policy), outcomes, work, without)
 
 
 def _questions(bench: Bench, split: str, kinds: Sequence[str] | None, lang: str) -> list[Question]:

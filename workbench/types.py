@@ -84,6 +84,7 @@ FAILURES: Mapping[str, tuple[str, ...]] = {
     ),
     "retrieve": ("no_passages", "search"),
     "verify": ("unparsed", "language", "not_finite", "not_probed", "too_long"),
+    "generate": ("died",),
     "grade": ("died",),
     "reward": ("undeclared_label", "not_a_probability", "bad_claims"),
 }  # fmt: skip

@@ -20,6 +20,8 @@ from tests.engines.environment import ROOT, needs
 from tests.engines.told import tell
 from tests.helpers.score_helpers import Cli, read, reply, responses, world_rows, write
 from tests.helpers.waiting import wait_for
+from workbench.actors import Actors, pool
+from workbench.actors.cluster import OWN, started
 from workbench.judge import Element
 from workbench.judge.scripted import JudgeServer
 from workbench.score import Options, score_file
@@ -123,15 +125,15 @@ def test_a_cluster_of_two_nodes_one_of_which_goes(tmp_path: Path) -> None:
     rows = responses(4 * CHUNK, claims=1, thinking=False)
     write(tmp_path / "in.jsonl", rows)
     nodes = subprocess.Popen([sys.executable, "-c", TWO_NODES], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                             env={**os.environ, **engine.OWN}, text=True)  # fmt: skip
+                             env={**os.environ, **OWN}, text=True)  # fmt: skip
     assert nodes.stdin and nodes.stdout
     try:
         address = nodes.stdout.readline().strip()
         with JudgeServer(reply=reply, delay=0.02) as server:
-            refused = start(tmp_path, server.url, "--address", address, "--actors", "3", **engine.OWN)
+            refused = start(tmp_path, server.url, "--address", address, "--actors", "3", **OWN)
             _, err = refused.communicate(timeout=120)
             assert refused.returncode == 2 and "has 2 CPUs" in err and server.requests == 0
-            process = start(tmp_path, server.url, "--address", address, **engine.OWN)
+            process = start(tmp_path, server.url, "--address", address, **OWN)
             wait_for(lambda: server.requests >= len(rows), 120)
             nodes.stdin.write("\n")
             nodes.stdin.flush()
@@ -184,7 +186,7 @@ def test_growth(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[None]:
     """Ray as the engine starts it, once for all tests of this process."""
-    with engine._cluster(2, None):
+    with started(Actors(2)):
         yield
 
 
@@ -265,7 +267,7 @@ def graders() -> list[Any]:
     """The processes of actors that grade, of this process's cluster."""
     import psutil
 
-    return [child for child in psutil.Process().children(recursive=True) if child.name().startswith("ray::Grader")]
+    return [child for child in psutil.Process().children(recursive=True) if child.name().startswith("ray::Worker")]
 
 
 def test_an_actor_that_is_killed_loses_no_row_and_no_reply(
@@ -326,23 +328,25 @@ def test_a_row_that_kills_whoever_scores_it_fails_alone_and_is_tried_again(
     assert unpriced(chosen.out)[:11] == others and [row["id"] for row in read(chosen.out)][11:] == ["7"]
 
 
+def never(item: Any, failure: Any) -> Any:
+    raise AssertionError((item, failure))
+
+
 def test_what_scoring_raises_is_raised_and_not_tried_again(tmp_path: Path, cluster: None) -> None:
     def refuse() -> Callable[[Any], Any]:
         raise WorkbenchError("this cannot work: do that")
 
-    pool = engine._Pool(refuse, 1, engine.Plan({}))
     with pytest.raises(WorkbenchError, match=r"^this cannot work: do that$"):
-        list(pool.map(iter([["a row"]])))  # type: ignore[list-item]
+        list(pool.Pool(refuse, 1, never).map([["a row"]]))
 
 
 def test_actors_that_die_of_everything_stop_it(tmp_path: Path, cluster: None, monkeypatch: pytest.MonkeyPatch) -> None:
     def die() -> Callable[[Any], Any]:
         os._exit(1)
 
-    monkeypatch.setattr(engine, "STRIKES", 2)
-    pool = engine._Pool(die, 1, engine.Plan({}))
+    monkeypatch.setattr(pool, "STRIKES", 2)
     with pytest.raises(WorkbenchError, match="3 of Ray's actors died one after another"):
-        list(pool.map(iter([["a row", "another"]])))  # type: ignore[list-item]
+        list(pool.Pool(die, 1, never).map([["a row", "another"]]))
 
 
 def test_only_this_machine_can_reach_what_is_started_and_nothing_is_sent(cluster: None) -> None:

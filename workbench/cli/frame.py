@@ -18,6 +18,7 @@ import typer
 from typer.exceptions import TyperException
 
 from workbench import __version__, disk
+from workbench.threads import DEFAULT_THREADS
 from workbench.types import WorkbenchError
 
 ABSENT = "—"  # in a table, for what is not there
@@ -36,6 +37,22 @@ Engine = Annotated[
     ),
 ]
 Threads = Annotated[int, typer.Option(min=1, help="CPU threads.")]
+ThreadsOfAnActor = Annotated[
+    int | None,
+    typer.Option(min=1, help=f"CPU threads; by default {DEFAULT_THREADS}, and with --actors one, which each actor has."),
+]
+Actors = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="Let N of Ray's actors (extra ray) sample and grade in the place of this process, each on one CPU. The rows are "
+        "those of --threads 1.",
+    ),
+]
+Address = Annotated[
+    str | None, typer.Option(metavar="HOST:PORT", help="A Ray cluster; by default one is started, on 127.0.0.1 alone.")
+]
 Bench = Annotated[str, typer.Option(help="The bench: tiny runs on a laptop; small and paper need --questions.")]
 Questions = Annotated[
     str | None, typer.Option(metavar="NAME|FILE", help="Data set or file of questions for the benches small and paper.")

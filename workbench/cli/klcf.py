@@ -8,7 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
+from workbench.actors.cluster import actors_of
 from workbench.cli.frame import (
+    Actors,
+    Address,
     Bench,
     Json,
     Judge,
@@ -17,7 +20,7 @@ from workbench.cli.frame import (
     Questions,
     Seed,
     StoreName,
-    Threads,
+    ThreadsOfAnActor,
     app,
     ended_by_signal,
     exit_code,
@@ -28,7 +31,6 @@ from workbench.cli.frame import (
 )
 from workbench.llm_judge import llm_judge
 from workbench.prepare import prepare_klcf
-from workbench.threads import DEFAULT_THREADS
 
 klcf_app = typer.Typer(no_args_is_help=True)
 app.add_typer(
@@ -60,12 +62,14 @@ def klcf_prepare(
     overrides: Annotated[
         list[str] | None, typer.Option("--set", metavar="klcf.FIELD=VALUE", help="Change a setting; repeatable.")
     ] = None,
-    threads: Threads = DEFAULT_THREADS,
+    threads: ThreadsOfAnActor = None,
     questions: Questions = None,
     judge: Judge = None,
     judge_model: JudgeModel = None,
     store: StoreName = None,
     judge_cache: JudgeCache = None,
+    actors: Actors = None,
+    address: Address = None,
     as_json: Json = False,
 ) -> int:
     """Sample the base model, verify what it claims, and keep checklists and labelled claims for training."""
@@ -74,8 +78,9 @@ def klcf_prepare(
     with ended_by_signal(), stdout_kept_clean():
         asked = llm_judge(judge, judge_model, store, judge_cache)
         result = prepare_klcf(
-            out, bench, policy=policy, seed=seed, overrides=settings, threads=threads, questions=questions, judge=asked
-        )
+            out, bench, policy=policy, seed=seed, overrides=settings, threads=threads, questions=questions, judge=asked,
+            actors=actors_of(actors, address),
+        )  # fmt: skip
     show(result, as_json, _print)
     return exit_code(result)
 

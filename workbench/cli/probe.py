@@ -8,7 +8,10 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from workbench.actors.cluster import actors_of
 from workbench.cli.frame import (
+    Actors,
+    Address,
     Bench,
     Engine,
     Json,
@@ -18,7 +21,7 @@ from workbench.cli.frame import (
     Questions,
     Seed,
     StoreName,
-    Threads,
+    ThreadsOfAnActor,
     app,
     complain,
     ended_by_signal,
@@ -33,7 +36,6 @@ from workbench.llm_judge import llm_judge
 from workbench.metrics import RATES
 from workbench.metrics.boundary import SHARES
 from workbench.probe import probe_policy
-from workbench.threads import DEFAULT_THREADS
 
 OF_MAJORITY = RATES[: len(SHARES)]
 
@@ -57,7 +59,7 @@ def probe(
         Path | None,
         typer.Option(help="Folder of the probe; an unfinished one is resumed. By default one of runs/probe, by its settings."),
     ] = None,
-    threads: Threads = DEFAULT_THREADS,
+    threads: ThreadsOfAnActor = None,
     questions: Questions = None,
     lang: Annotated[Literal["en", "l2"], typer.Option(help="The world's language to ask in; l2 is its second.")] = "en",
     judge: Judge = None,
@@ -65,6 +67,8 @@ def probe(
     store: StoreName = None,
     judge_cache: JudgeCache = None,
     engine: Engine = "hf",
+    actors: Actors = None,
+    address: Address = None,
     as_json: Json = False,
 ) -> int:
     """Find the boundary of a policy's knowledge: which questions it never answers right, and how sure it is of its answers."""
@@ -73,6 +77,7 @@ def probe(
             policy, split, bench, k=k, out=out, temperature=temperature, top_p=top_p, seed=seed, limit=limit,
             kinds=kinds or None, threads=threads, questions=questions, lang=lang,
             judge=llm_judge(judge, judge_model, store, judge_cache), engine=engine,
+            actors=actors_of(actors, address),
         )  # fmt: skip
     show(result, as_json, _print)
     if result["failed"]:

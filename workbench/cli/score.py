@@ -11,6 +11,7 @@ import typer
 
 from workbench.cli.frame import (
     ABSENT,
+    Address,
     Json,
     Price,
     StoreName,
@@ -120,9 +121,7 @@ def score(
     actors: Annotated[
         int | None, typer.Option(min=1, help="Ray's actors; by default one for each CPU of this machine.")
     ] = None,
-    address: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT", help="A Ray cluster; by default one is started, on 127.0.0.1 alone.")
-    ] = None,
+    address: Address = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print calls, tokens and cost; ask and write nothing.")] = False,
     api_key_env: KeyName = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Begin anew where the output has other settings.")] = False,

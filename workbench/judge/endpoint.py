@@ -19,6 +19,7 @@ from workbench.judge.wire import Form, in_form, settle
 from workbench.judge.workers import run_apart, together
 from workbench.types import Cost, Failure, Prompt, Reply, WorkbenchError
 
+CONCURRENCY = 64  # requests under way at a time
 EARLY = 2  # retries while no server has been reached at all: it is more likely not there than busy
 STRIKES = 3  # prompts in a row that a server may fail before the rest of a batch is given up; and all that are under way
 
@@ -27,7 +28,7 @@ def endpoint(
     url: str,
     model: str,
     *,
-    concurrency: int = 64,
+    concurrency: int = CONCURRENCY,
     timeout: float = 60.0,
     retries: int = 5,
     reasks: int = 1,

@@ -10,6 +10,7 @@ from typing import Any
 
 from workbench.jsonl import taken_back
 from workbench.judge import Totals, money
+from workbench.judge.shared import Shared
 from workbench.recipes import reward_fns
 from workbench.runs.folder import lock
 from workbench.score import setup
@@ -19,7 +20,6 @@ from workbench.score.ray import there
 from workbench.score.record import check_free
 from workbench.score.run import Plan, run
 from workbench.score.setup import Options, cache_path, check, check_output_space
-from workbench.score.shared import Shared
 from workbench.score.survey import Reader, Survey
 from workbench.score.tally import Tally
 from workbench.store import stored_questions

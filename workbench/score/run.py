@@ -129,7 +129,7 @@ def scoring(plan: Plan) -> Callable[[list[Item]], Scored]:
     return score
 
 
-def given_up(item: Item, failure: Failure, rewards: Mapping[str, RewardFn]) -> tuple[Feedback, bool]:
+def given_up(rewards: Mapping[str, RewardFn], item: Item, failure: Failure) -> tuple[Feedback, bool]:
     """A row that could not be scored at all: a failed one, which the next run tries again."""
     return rescore(replace(item.feedback, error=failure), rewards), True
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench import judge as judges
+from workbench.actors.cluster import RAY, check_address
 from workbench.checks import Checks, judge_checks, local_checks, world_checks
 from workbench.credit.tokens import Offsets, encode, words
 from workbench.disk import check_space
@@ -21,19 +22,18 @@ from workbench.hub import from_disk_or_hub
 from workbench.judge import BatchJudge
 from workbench.judge.address import shown
 from workbench.judge.key import key_of
+from workbench.judge.shared import Shared
 from workbench.knowledge import Search
 from workbench.recipes import METHODS, checks_needed, method_configs, reward_fns, sections_read
 from workbench.recipes.method import reward_settings
 from workbench.score.rows import Tokenize
 from workbench.score.run import CHUNK, Plan
-from workbench.score.shared import Shared
 from workbench.score.survey import Survey
 from workbench.store import PASSAGES, QUESTIONS, check_folder
 from workbench.types import Judge, WorkbenchError
 from workbench.world import load_world
 
 _HALVES = re.compile("[\ud800-\udfff]")  # of surrogate pairs: a cut text may hold one, and no tokenizer takes it
-RAY = "needs the package ray: `pip install -e '.[ray]'` in a clone, or `pip install ray==2.60.0`"
 WITHOUT_METHOD = ("fact", "outcome", "checklist")  # what is checked where no reward is asked for
 
 
@@ -117,10 +117,7 @@ def _check_engine(options: Options) -> None:
         raise WorkbenchError("--actors and --address are those of Ray: ask for it with --engine ray, or leave them out")
     if options.actors is not None and options.actors < 1:
         raise WorkbenchError(f"--actors has to be at least 1, not {options.actors}")
-    if "://" in (options.address or ""):
-        raise WorkbenchError(
-            f"--address {options.address}: write HOST:PORT, on a machine that has joined the cluster with `ray start --address`"
-        )
+    check_address(options.address)
     if options.engine == "ray" and importlib.util.find_spec("ray") is None:
         raise WorkbenchError(f"--engine ray {RAY}; or leave it out")
 

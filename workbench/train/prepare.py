@@ -26,7 +26,7 @@ from workbench.jsonl import encode, iter_rows, replace_rows, write_json
 from workbench.runs.folder import differences, file_digest, policy_hash, read_json
 from workbench.store import ROLLOUTS
 from workbench.train.checklists import LABELS, Fact, Found, Labelled, checklists, facts_of, truth_rows
-from workbench.train.collect import SAMPLES, collect
+from workbench.train.collect import SAMPLES, Sampler, collect
 from workbench.train.stage import order
 from workbench.types import Cost, Feedback, Grade, Question, WorkbenchError
 
@@ -104,9 +104,17 @@ def check_checks(checks: Checks) -> Grade:
 
 
 def prepare(
-    config: Prepare, source: Source, questions: Sequence[Question], checks: Checks, out: Path, *, seed: int
+    config: Prepare,
+    source: Source,
+    questions: Sequence[Question],
+    checks: Checks,
+    out: Path,
+    *,
+    seed: int,
+    sampler: Sampler | None = None,
 ) -> dict[str, Any]:
-    """Prepare training's questions in the folder `out`, continuing what is there, and return the card.
+    """Prepare training's questions in the folder `out`, continuing what is there, and return the card; `sampler` as `collect`
+    takes it.
 
     Raises:
         WorkbenchError: settings that cannot work, checks that cannot tell facts, a folder that holds something else.
@@ -122,9 +130,18 @@ def prepare(
     count = min(config.questions or len(questions), len(questions))
     asked = [questions[number] for number in sorted(order(len(questions), count, seed))]
     told = [replace(question, system=config.told) for question in asked]
-    how = Sampling(config.max_new_tokens, samples=config.samples, temperature=config.temperature, top_p=config.top_p, seed=seed)
-    samples = collect(source.base, told, grade, out / SAMPLES, how, method=None, chunk=CHUNK, max_failed=config.max_failed)
+    samples = collect(
+        source.base, told, grade, out / SAMPLES, sampling(config, seed), method=None, chunk=CHUNK, max_failed=config.max_failed,
+        sampler=sampler,
+    )  # fmt: skip
     return made(config, source, asked, samples, checks, out, seed=seed)
+
+
+def sampling(config: Prepare, seed: int) -> Sampling:
+    """How the base's answers are drawn."""
+    return Sampling(
+        config.max_new_tokens, samples=config.samples, temperature=config.temperature, top_p=config.top_p, seed=seed
+    )
 
 
 def made(

@@ -11,7 +11,7 @@ import random
 import sys
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -22,18 +22,21 @@ from workbench.config import check_numbers, setting
 from workbench.failures import TooManyFailures, too_many
 from workbench.generate import Policy, Sampling, generate
 from workbench.grade import assemble
-from workbench.jsonl import encode, iter_rows, open_append, write_json
+from workbench.jsonl import encode, iter_rows, open_append, repair, write_json
 from workbench.metrics import outcome_of
 from workbench.metrics.boundary import LONGEST, UNCERTAIN, Probed, Sample, boundary_report
 from workbench.policy import load_apart, load_policy
 from workbench.train.grpo import GRPO, asked
 from workbench.train.stage import Job, Stage, Status
-from workbench.types import Feedback, Grade, Question, Response, WorkbenchError
+from workbench.types import Failure, Feedback, Grade, Question, Response, WorkbenchError
 from workbench.verify.boundary import out_of_knowledge, read_probe
 
 FILE, REPORT = "probe.jsonl", "report.json"
 CHUNK = 16  # questions that are graded together and lost by a kill at most
 TOLD_EVERY = 10.0  # seconds
+
+# Chunks of questions -> the samples of each of their questions, chunk by chunk in the same order.
+Sampler = Callable[[Iterable[list[Question]]], Iterator[list[tuple[Sample, ...]]]]
 
 
 @dataclass(frozen=True)
@@ -47,36 +50,37 @@ class Probing:
 
 
 def probe_questions(
-    policy: Policy,
+    sampler: Sampler,
     questions: Sequence[Question],
-    grade: Grade,
     out: Path,
-    how: Sampling,
+    k: int,
     shown: Callable[[Question], int | None] = lambda question: None,
     max_failed: float = 0.2,
 ) -> None:
-    """Sample `how.samples` answers to each question and record them, graded, in `probe.jsonl` of `out`, after what is there.
+    """Record k graded samples of each question, as `sampler` draws them, in `probe.jsonl` of `out`, after what is there.
 
     Raises:
         WorkbenchError: the file holds other questions or other numbers of samples.
         TooManyFailures: a larger share than `max_failed` of the samples could not be graded.
     """
-    rows = recorded(out, questions, how.samples)
-    failed, told, begun = sum(row.count(None) for row in rows), time.monotonic(), len(rows)
-    with open_append(out / FILE) as file:
-        for start in range(begun, len(questions), CHUNK):
-            found = _probed(policy, questions[start : start + CHUNK], grade, how, shown)
-            failed, done = failed + sum(row.count(None) for row in found), start + len(found)
-            if too_many(failed, done * how.samples, max_failed):
-                raise TooManyFailures(
-                    f"{failed} of {done * how.samples} samples could not be graded: mend that and run the same command again"
-                )
+    rows = recorded(out, questions, k)
+    repair(out / FILE)
+    failed, told, done = sum(row.count(None) for row in rows), time.monotonic(), len(rows)
+    chunks = [list(questions[start : start + CHUNK]) for start in range(done, len(questions), CHUNK)]
+    for chunk, drawn in zip(chunks, sampler(chunks), strict=True):
+        found = [Probed(asked.id, samples, shown(asked)) for asked, samples in zip(chunk, drawn, strict=True)]
+        failed, done = failed + sum(row.count(None) for row in found), done + len(found)
+        if too_many(failed, done * k, max_failed):
+            raise TooManyFailures(
+                f"{failed} of {done * k} samples could not be graded: mend that and run the same command again"
+            )
+        with open_append(out / FILE) as file:
             file.write(b"".join(encode(row.to_row()) for row in found))
             file.flush()
             os.fsync(file.fileno())
-            if time.monotonic() - told >= TOLD_EVERY:
-                told = time.monotonic()
-                print(f"probing: {done:,} of {len(questions):,} questions", file=sys.stderr)
+        if time.monotonic() - told >= TOLD_EVERY:
+            told = time.monotonic()
+            print(f"probing: {done:,} of {len(questions):,} questions", file=sys.stderr)
 
 
 def recorded(out: Path, questions: Sequence[Question], k: int) -> list[Probed]:
@@ -100,16 +104,27 @@ def recorded(out: Path, questions: Sequence[Question], k: int) -> list[Probed]:
     return rows
 
 
-def _probed(
-    policy: Policy, questions: Sequence[Question], grade: Grade, how: Sampling, shown: Callable[[Question], int | None]
-) -> list[Probed]:
+def here(policy: Policy, grade: Grade, how: Sampling) -> Sampler:
+    """Questions are asked by this process."""
+    return lambda chunks: (answers(policy, grade, chunk, how) for chunk in chunks)
+
+
+def answers(policy: Policy, grade: Grade, questions: Sequence[Question], how: Sampling) -> list[tuple[Sample, ...]]:
+    """The samples of each question, graded."""
     seeds = tuple(random.Random(f"probe-{how.seed}-{question.id}").randrange(2**32) for question in questions)
     graded = grade(generate(policy, questions, **asdict(replace(how, seeds=seeds))))
-    groups = [graded[start : start + how.samples] for start in range(0, len(graded), how.samples)]
-    return [
-        Probed(question.id, tuple(map(sample_of, group)), shown(question))
-        for question, group in zip(questions, groups, strict=True)
-    ]
+    return [tuple(map(sample_of, graded[at : at + how.samples])) for at in range(0, len(graded), how.samples)]
+
+
+def lost(question: Question, failure: Failure, k: int) -> tuple[Sample, ...]:
+    """The samples of a question that could not be asked: none is graded."""
+    print(f"probing: question '{question.id}' is left open: {failure.message}", file=sys.stderr)
+    return (Sample(None, None),) * k
+
+
+def outcomes(checks: Checks) -> Grade:
+    """What a sample is worth by these checks."""
+    return assemble(checks, ["outcome"], {})
 
 
 def sample_of(feedback: Feedback) -> Sample:
@@ -133,14 +148,15 @@ def probed_first(
         WorkbenchError: settings or checks that cannot work.
     """
     check_numbers(probing, {"probe_samples": 1})
-    grade = assemble(bench.checks, ["outcome"], {})
+    grade = outcomes(bench.checks)
     how = Sampling(config.max_new_tokens, samples=probing.probe_samples)
 
     def probe(job: Job) -> Status:
         mine = [questions[number] for number in dict.fromkeys(asked(config, len(questions), job.seed))]
         # Unsloth has changed the models of this process.
         policy = load_apart(job.start) if "unsloth" in sys.modules else load_policy(job.start)
-        probe_questions(policy, mine, grade, job.out, replace(how, seed=job.seed), bench.shown, config.max_failed)
+        sampler = here(policy, grade, replace(how, seed=job.seed))
+        probe_questions(sampler, mine, job.out, how.samples, bench.shown, config.max_failed)
         write_json(job.out / REPORT, boundary_report(recorded(job.out, mine, how.samples), how.samples))
         return "done"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 
-from workbench.score.shared import Shared
+from workbench.judge.shared import Shared
 from workbench.types import Cost, Prompt, Reply
 
 

@@ -11,8 +11,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from workbench.score.run import Plan
-
 
 class Desk:
     """An actor beside the driver: where actors leave questions for it, and wait for the answers."""
@@ -55,22 +53,22 @@ class Asked:
 
 
 @contextmanager
-def answered(plan: Plan) -> Iterator[dict[str, Asked]]:
-    """The judge and the search of a plan for use in actors, answered by threads of this process as long as this lasts."""
+def answered(asked: Mapping[str, Callable[..., Any]], count: int) -> Iterator[dict[str, Asked]]:
+    """Judge and search, by name, for use in actors: `count` threads of this process answer as long as this lasts."""
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-    if not plan.asked:
+    if not asked:
         yield {}
         return
     here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
     desk = ray.remote(Desk).options(num_cpus=0, scheduling_strategy=here, max_concurrency=10_000).remote()
     closed = threading.Event()
-    threads = [threading.Thread(target=_answer, args=(desk, plan.asked, closed), daemon=True) for _ in range(plan.workers)]
+    threads = [threading.Thread(target=_answer, args=(desk, asked, closed), daemon=True) for _ in range(count)]
     for thread in threads:
         thread.start()
     try:
-        yield {kind: Asked(desk, kind, str(getattr(one, "name", kind))) for kind, one in plan.asked.items()}
+        yield {kind: Asked(desk, kind, str(getattr(one, "name", kind))) for kind, one in asked.items()}
     finally:
         closed.set()
         end(ray, [desk])

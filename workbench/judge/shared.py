@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from workbench.types import Cost, Failure, Judge, Prompt, Reply
 
-_STOPPED = Failure("judge", "stopped", "not asked, since the scoring has stopped")
+_STOPPED = Failure("judge", "stopped", "not asked, since the work has stopped")
 
 
 class Shared:
