@@ -110,8 +110,8 @@ def claims(found: dict) -> str:
     all_, read = found["claims"]["rules"]["F1 ≥ 0.6"], found["faithful"]
     chat, pages = (_first(read[name]) for name in ("chat", "encyclopaedia"))
     return (
-        "Claims by rules, without a model, were read by hand, on text that nobody had looked at while the rules were made. What\n"
-        f"the text does not say are, of {read['chat']['responses']} answers in the style of chat models, {chat},\n"
+        "Claims by rules, without a model, were read by hand, on text that nobody had looked at while the rules were made.\n"
+        f"What the text does not say are, of {read['chat']['responses']} answers in the style of chat models, {chat},\n"
         f"and of {read['encyclopaedia']['responses']} paragraphs of Wikipedia {pages}.\n"
         f"They find {all_['recall']['value']:.2f} of what people wrote down as claims of biographies, at a precision of\n"
         f"{all_['precision']['value']:.2f} ([measured](docs/measured.md), [what to expect](docs/numbers.md#claims-by-rules))."
