@@ -15,9 +15,10 @@ second run is quick; speed is measured anew each time, on one thread, in a proce
 answers and abstention alone, in a minute, and keeps the rest of the results; `--card` writes the card of the shipped verifier,
 `data/verifier`, as it judges now.
 
-Three things cannot be tested offline. FActScore's people judged against Wikipedia and RefChecker's against the contexts of its
-questions: neither text is in these files, so their labels can test no verdict. SelfAware has questions, not responses. HaluEval
-gives no evidence, so its errors are looked for with what the query says as the only evidence.
+Four things cannot be tested offline. FActScore's people judged against Wikipedia and RefChecker's against the contexts of its
+questions: neither text is in these files, so their labels can test no verdict. RefChecker's files have no questions and no gold
+answers, so that its two systems can be put in order by claims alone, not by outcomes. SelfAware has questions, not responses.
+HaluEval gives no evidence, so its errors are looked for with what the query says as the only evidence.
 """
 
 from __future__ import annotations
@@ -37,13 +38,14 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from benchmarks.human import altered, answers, claims, faithful, spans, stats, verdicts  # noqa: E402
+from benchmarks.human import altered, answers, claims, faithful, spans, stats, systems, verdicts  # noqa: E402
 from benchmarks.human.cache import Remembered, remembered  # noqa: E402
 from workbench.entailment.verifier import SHIPPED  # noqa: E402
 
 UNTESTED = {
     "factscore_human": "its people judged against Wikipedia, whose text is not in the file: only claims are tested",
-    "refchecker": "its people judged against references that are not in the files: its labels can test no verdict here",
+    "refchecker": "its people judged against references that are not in the files: its labels can test no verdict; nor are the "
+    "questions and gold answers of its systems in them, so that their order by outcomes cannot be tested, only that by claims",
     "selfaware": "it has questions and gold answers, no responses: only that neither is taken for an abstention",
     "halueval": "it has no evidence: errors are looked for with the user's query as the only evidence",
 }
@@ -96,7 +98,7 @@ def verdict_halves(folder: Path, verifier: Remembered, limit: int | None) -> dic
 
 
 def by_rules(folder: Path, limit: int | None, seed: int) -> dict[str, Any]:
-    """The parts that need no verifier: claims, answers and abstention."""
+    """The parts that need no verifier: claims, the order of systems by them, answers and abstention."""
     return {
         "claims": claims.measure(folder, limit, seed),
         "claims_halves": claims.measure_halves(folder, seed, faithful.half, verdicts.HALVES),
@@ -104,6 +106,8 @@ def by_rules(folder: Path, limit: int | None, seed: int) -> dict[str, Any]:
         "matching": answers.measure_matching(answers.efficientqa(folder)[:limit], seed),
         "matching_halves": answers.measure_halves(folder),
         "abstention": answers.measure_abstention(folder, limit),
+        "systems": systems.measure(folder, seed),
+        "cannot_be_tested": UNTESTED,
     }
 
 
@@ -124,6 +128,7 @@ def table(results: Mapping[str, Any]) -> str:
         *_error_rows(results["errors"]),
         *_answer_rows(results["matching"]),
         *_abstention_rows(results["abstention"]),
+        *_system_rows(results.get("systems", {})),
     ]
     head = ("people's labels", "n", "measure", "here", "simple rivals")
     lines = ["| " + " | ".join(map(str, row)) + " |" for row in (head, ["---"] * len(head), *rows)]
@@ -141,6 +146,8 @@ def _notes(results: Mapping[str, Any]) -> str:
         "*Overlap*: the share of the claim's words in the evidence, at the better of two thresholds. † most of these claims,\n"
         "though not with this evidence, were among the training pairs. ‡ people were asked only where nothing matched\n"
         "exactly. § seen while the rules were written. ¶ its dev rows: temperature and thresholds were chosen on them.\n"
+        "Places of errors (characters, tokens) are told no better than by trivial means, everything or whole sentences, on\n"
+        "WiCE and HaluEval: do not rely on which words are marked.\n"
         "‖ of responses that the rules were mended with (tuned on), and of others that nobody had looked at before they were\n"
         "read by hand; of the rules as they were then. The last two are of the rules as they are but for small mends.\n"
         f"p(support) has an expected calibration error of {calm['ece']:.2f} over {calm['n']} claims of five of these sets.\n"
@@ -219,6 +226,26 @@ def _abstention_rows(found: Mapping[str, Any]) -> list[Line]:
     return [(titles[name], one["n"], "taken for an abstention", cell(one), "–") for name, one in kept.items()]
 
 
+def _system_rows(found: Mapping[str, Any]) -> list[Line]:
+    """A row a pair or more of systems: the mean share of supported statements of each, by our claims and by people's."""
+    sets = {name: one["systems"] for name, one in found.items() if "systems" in one}
+    measure = "supported: by our claims with people's labels"
+
+    def shares(systems: Mapping[str, Any], whose: str) -> str:
+        return " · ".join(f"{name} {one[whose]['value']:.2f}" for name, one in systems.items())
+
+    return [
+        (
+            f"order of systems: {name.replace('__', ', ').replace('_', ' ')}",
+            sum(one["people"]["n"] for one in systems.values()),
+            measure,
+            shares(systems, "ours"),
+            f"people's own: {shares(systems, 'people')}",
+        )
+        for name, systems in sets.items()
+    ]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--slices", type=Path, default=os.environ.get("WORKBENCH_SLICES"), help="default: $WORKBENCH_SLICES")
@@ -264,7 +291,7 @@ def main() -> None:
         "command": "python benchmarks/human_labels.py --slices FOLDER --results benchmarks/results/human_labels.json",
         "versions": versions(), "machine": platform.machine(),
         "verifier": {"sha256": verifier.sha256, "settings": asdict(verifier.settings)},
-        **found, "speed": json.loads(clock.stdout), "cannot_be_tested": UNTESTED,
+        **found, "speed": json.loads(clock.stdout),
     }  # fmt: skip
     if given.results:
         given.results.parent.mkdir(parents=True, exist_ok=True)

@@ -20,13 +20,21 @@ from benchmarks import human_labels as labelled  # noqa: E402
 from benchmarks.human.altered import NEW  # noqa: E402
 
 RESULTS = ROOT / "benchmarks" / "results"
-PAGES = (ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in ("measured", "findings", "scaling")))
+PAGES = (ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in ("measured", "numbers", "findings", "scaling")))
 NOT_RUN = "*Not run yet.*"
 WAYS, BEFORE = ("as it is", "and without a deciding window"), "without rules, all windows pooled"
 RULES, BARE = ("as it is", "without rules"), "without rules"
 NAMED = {
     "roles exchanged: life": "the event of a date (born, died, opened, …)",
     "roles exchanged: deed": "who did it to whom",
+}
+SAYS = {
+    "0.99": "is a gold answer, after normalisation",
+    "0.97": "states one",
+    "0.95": "does so without its asides, or by another name for it",
+    "0.3": "names one, and may not say so; it is counted as wrong",
+    "0.15": "shares a word with one; counted as wrong",
+    "0.03": "shares none, or says the opposite",
 }
 RATES = ("accuracy", "abstention", "hallucination", "truthfulness")
 
@@ -124,6 +132,37 @@ def _first(read: dict) -> str:
     return f"{share} ({read['before']['value']:.0%} by the rules before)"
 
 
+def outcomes(found: dict) -> str:
+    """What rules accept of chat-style answers and of EfficientQA's, on both halves; what asking a judge in doubt takes."""
+    halves, all_ = found["matching_halves"], found["matching"]["workbench"]["accepted"]
+    chat, qa = ({half: one[name] for half, one in halves.items()} for name in ("chat", "EfficientQA"))
+    rates = [
+        ["chat style: right ones accepted", *(share(one["recall"]) for one in chat.values()), "–"],
+        ["chat style: right, of those accepted", *(share(one["precision"]) for one in chat.values()), "–"],
+        *(
+            [f"EfficientQA: accepted of {said}", *(share(one["accepted"][said]) for one in qa.values()), share(all_[said])]
+            for said in ("definitely correct", "possibly correct", "definitely incorrect")
+        ),
+    ]
+    right = [[p, says, *(of(one["kept aside"]["right by p"].get(p)) for one in (chat, qa))] for p, says in SAYS.items()]
+    asked = [
+        [f"{name}, `p` {band}", f"{one['calls']['value'] * 100:.0f}", of(one["asked of the right ones refused"])]
+        for name, some in (("chat style", chat), ("EfficientQA", qa))
+        for band, one in some["kept aside"]["asking"].items()
+    ]
+    return (
+        markdown(["", *halves, "both"], rates)
+        + "\n\n`p` of a rule's outcome says how sure it is; below are the answers that are right, of those kept aside:\n\n"
+        + markdown(["`p`", "the answer", "chat style", "EfficientQA"], right)
+        + "\n\nWhat asking a judge in doubt takes, and how many of the right answers refused by rules it sees (kept aside):\n\n"
+        + markdown(["asked where", "calls per 100", "of the right ones refused"], asked)
+    )
+
+
+def of(rate: dict | None) -> str:
+    return "–" if not rate or not rate["n"] else f"{round(rate['value'] * rate['n'])} of {rate['n']}"
+
+
 def findings(found: dict) -> str:
     about = f"Test split, policy `{found['policy_hash']}`, {found['date']}.\n\n"
     return about + markdown(["", "result", "statement", "contrast", "effect [95 %]"], findings_tables.statements(found))
@@ -158,6 +197,7 @@ TABLES: dict[str, tuple[str, Callable[[dict], str]]] = {  # a part's name: whose
     "growth": ("growth", growth.table),
     "papers": ("papers", papers.table),
     "verdicts": ("human_labels", verdicts),
+    "outcomes": ("human_labels", outcomes),
     **{f"{method}_findings": (method, findings) for method in METHODS},
     **{f"{method}_arms": (method, partial(arms, method)) for method in METHODS},
 }

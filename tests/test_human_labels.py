@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from benchmarks import readme
-from benchmarks.human import altered, answers, claims, faithful, spans, stats, verdicts
+from benchmarks.human import altered, answers, claims, faithful, spans, stats, systems, verdicts
 from benchmarks.human_labels import cell, table
 from workbench.entailment import Check, Settings
 from workbench.types import Claim, Feedback, Passage, Question, Response, Verdict
@@ -326,3 +326,38 @@ def test_the_read_responses_are_in_the_slices(slices: Path) -> None:
     known = faithful.labels()
     drawn = [one.id for draws in faithful.GROUPS.values() for draw in draws for one in faithful.sample(slices, draw)]
     assert set(drawn) == set(known) and len(drawn) == len(known)
+
+
+def test_systems_come_in_peoples_order_or_not() -> None:
+    """By people a is above b, 1 and 0.5; b's false statement is none of our claims, so that by these both have 1: no order."""
+    rome, bonn = "Rome is the capital of Italy", "Bonn is the capital of Italy"
+    rows = [
+        ("a", "q", f"{rome}.", ((rome, True),)),
+        ("b", "q", f"{rome}.", ((rome, True), ("Nothing like it was ever said", False))),
+    ]
+    told = systems.measure_set(rows, 0)
+    assert [told["systems"][name]["people"]["value"] for name in "ab"] == [1.0, 0.5]
+    assert [told["systems"][name]["ours"]["value"] for name in "ab"] == [1.0, 1.0] and told["pairs"] == {"n": 1, "same": 0}
+    told = systems.measure_set([rows[0], ("b", "q", f"{bonn}.", ((bonn, False),)), ("b", "q2", "!", ((bonn, True),))], 0)
+    assert told["systems"]["b"]["ours"] == {"value": 0.0, "low": 0.0, "high": 0.0, "n": 1}
+    assert told["systems"]["b"]["people"]["value"] == 0.5 and told["pairs"] == {"n": 1, "same": 1}
+
+
+def test_systems_of_the_slices_are_read(slices: Path) -> None:
+    for setting in systems.SETTINGS:
+        rows = systems.refchecker(slices, setting)
+        assert {row[0] for row in rows} == {*systems.SYSTEMS} and len(rows) > 80
+    assert {row[0] for row in systems.factscore(slices)} == {"ChatGPT", "InstructGPT", "PerplexityAI"}
+
+
+def test_what_asking_in_doubt_takes_and_brings() -> None:
+    """Of six answers three are doubtful, two from 0.2 on; of three right ones two are refused; both, or one, are seen."""
+    told = answers._asking([0.99, 0.3, 0.3, 0.15, 0.03, 0.03], [True, True, False, True, False, False])
+    assert [told[band]["calls"]["value"] for band in answers.BANDS] == [0.5, round(2 / 6, 4)]
+    assert [told[band]["asked of the right ones refused"]["value"] for band in answers.BANDS] == [1.0, 0.5]
+
+
+def test_the_pages_say_what_outcomes_by_rules_miss() -> None:
+    said = (ROOT / "docs" / "numbers.md").read_text(encoding="utf-8")
+    assert "Exact matches are not among these" in said and "can be accepted by nobody" in " ".join(said.split())
+    assert "told no better than by trivial means" in (ROOT / "docs" / "measured.md").read_text(encoding="utf-8")

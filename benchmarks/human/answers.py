@@ -84,6 +84,7 @@ def _chat(rows: Sequence[Said]) -> dict[str, Any]:
         "precision": stats.wilson(sum(right), len(right)),
         "in doubt": stats.wilson(sum(DOUBT[0] <= one <= DOUBT[1] for one in p), len(p)),
         "right by p": _by_p(p, [row.right for row in rows]),
+        "asking": _asking(p, [row.right for row in rows]),
     }
 
 
@@ -96,6 +97,23 @@ def _judged(rows: Sequence[Judged]) -> dict[str, Any]:
         "accepted": {said: stats.wilson(sum(some), len(some)) for said, some in accepted.items()},
         "in doubt": stats.wilson(sum(DOUBT[0] <= one <= DOUBT[1] for one in p), len(p)),
         "right by p": _by_p(*zip(*definite, strict=True)),
+        "asking": _asking(*zip(*definite, strict=True)),
+    }
+
+
+BANDS = {"from 0.1": DOUBT[0], "from 0.2": 0.2}  # how low `p` may be for a judge to be asked
+
+
+def _asking(p: Sequence[float], right: Sequence[bool]) -> dict[str, Any]:
+    """What asking a judge in doubt takes and can bring: the calls, and of the right answers that rules refuse those it is asked
+    about. `DOUBT` begins at 0.1; from 0.2 on only answers are asked about that name a gold one."""
+    refused = [one for one, good in zip(p, right, strict=True) if good and one <= DOUBT[1]]
+    return {
+        band: {
+            "calls": stats.wilson(sum(low <= one <= DOUBT[1] for one in p), len(p)),
+            "asked of the right ones refused": stats.wilson(sum(low <= one for one in refused), len(refused)),
+        }
+        for band, low in BANDS.items()
     }
 
 
