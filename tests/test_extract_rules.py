@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from workbench.answers import sentences
 from workbench.extract import rules
 from workbench.extract.clauses import LONGEST, clauses
 from workbench.extract.pronouns import resolve
@@ -296,6 +297,61 @@ FAITHFUL = [  # a sentence, what must be among its claims, and words that no cla
      ["Bo Ardel, the mayor, and Ana Osk, the judge were named co-chairs."], r"^Bo Ardel (?:is|was|were)"),
     ("Officially, all of his wins came abroad.", ["Officially, all of his wins came abroad."], r"^All"),
     ("The stock was, ironically, kept in Osk.", ["The stock was, ironically, kept in Osk."], r"ironically\.|^The stock kept"),
+    # whose clause it is: two with one each, one broken off by a comma, one of many lamps, one that comes back to its subject
+    ("The cup was held by Ana Bo, who had won in Osk, and Mira Bolt, who had won in Vetra.",
+     ["The cup was held by Ana Bo, who had won in Osk, and Mira Bolt, who had won in Vetra."], r"Osk, and Mira Bolt\.|^Ana"),
+    ("Osk worked with renowned maker Ana Bo who, with ten years work, has taught Mira Bolt, The Rain and Bo Osk.",
+     ["Osk worked with renowned maker Ana Bo who, with ten years work, has taught Mira Bolt, The Rain and Bo Osk."],
+     r"^Osk has|work\."),
+    ("It tells of Ana Bo, a girl who, keeping a promise, goes to Osk.",
+     ["It tells of Ana Bo, a girl who, keeping a promise, goes to Osk."], r"^Keeping|^Ana Bo (?:goes|kept)"),
+    ("Osk makes large lamps, each of which costs a fortune and has to be shipped by sea.",
+     ["Osk makes large lamps, each of which costs a fortune and has to be shipped by sea."], r"^Osk has"),
+    ("She moved to Osk after her mother, a baker, was sent there.",
+     ["She moved to Osk after her mother, a baker, was sent there."], r"^She was|baker\."),
+    ("It became a landmark of art: Ana Bo, who knew it well, praised it.",
+     ["It became a landmark of art: Ana Bo, who knew it well, praised it."], r"Ana Bo\.|^It praised"),
+    ("The band made \"Rain\", which sold well, being played in Osk.",
+     ["\"Rain\" sold well.", "\"Rain\" sold well, being played in Osk."], r"band sold"),
+    ("At the 1950 Osk Games she won a medal.", ["She won a medal at the 1950 Osk Games."], r"^At"),
+    ("Before it was passed, the old rule of Osk meant that a wife owned nothing.",
+     ["Before it was passed, the old rule of Osk meant that a wife owned nothing."], r"^The|passed\."),
+    # what a thing named last is not
+    ("It is a sequel of Bo Osk's 1950 play \"Rain\", which was staged in Vetra.",
+     ["It is a sequel of Bo Osk's 1950 play \"Rain\"."], r"^A sequel"),
+    ("The show was made in a hall in Osk, Lomar, called \"The Barn\".", ["The show was made in a hall."], r"^Lomar"),
+    ("Osk is a port on the western coast of Lomar, located in the north.", ["Osk is a port."], r"^The western"),
+    ("\"Rain\" is a 1950 film starring Ana Hunter and Mira Bolt.",
+     ["\"Rain\" is a 1950 film starring Ana Hunter and Mira Bolt."], r"is Mira|Hunter\."),
+    ("It is an Italian bestseller.", ["It is an Italian bestseller."], r"is Italian"),
+    # what only all items of a list share, or only the last one is
+    ("Osk beat Vetra 3–0 with tries from Ana Bo, Mira Bolt and Toma Osk.",
+     ["Osk beat Vetra 3–0 with tries from Ana Bo, Mira Bolt and Toma Osk."], r"Bo\.|from Mira"),
+    ("He made 30 flights during his time in the North Lomar Hills and Vetra Valley.",
+     ["He made 30 flights during his time in the North Lomar Hills and Vetra Valley."], r"Hills\.|in Vetra"),
+    ("Osk made several lamps for rooms such as the Great Hall and the Red Barn.",
+     ["Osk made several lamps for rooms such as the Great Hall and the Red Barn."], r"for the"),
+    ("It was a Lomarian fighter, bomber and transport wing.", ["It was a Lomarian fighter, bomber and transport wing."],
+     r"fighter\.|a bomber"),
+    ("The bank is a part of the Royal Ards and Osk Council's housing office.",
+     ["The bank is a part of the Royal Ards and Osk Council's housing office."], r"Ards\.|of (?:the )?Osk"),
+    ("It shows two bakers as they meet the flood and famine, based on stories of Osk.",
+     ["It shows two bakers as they meet the flood and famine."], r"as (?:the )?famine"),
+    ("She studied under Ana Bo and later Mira Bolt.", ["She studied under Ana Bo and later Mira Bolt."], r"under later"),
+    ("He was an actor and later a director.", ["He was an actor.", "He was later a director."], r"a later"),
+    ("She won two prizes in Osk, becoming the first to be honoured for both singing and dancing.",
+     ["She became the first to be honoured for both singing and dancing."], r"singing\.|^She danced"),
+    ("He won the Osk Prize for Best Play for Rain and a second prize for his script of Snow.",
+     ["He won the Osk Prize for Best Play for Rain and a second prize for his script of Snow."], r"for a second"),
+    # what does not say it all
+    ("The prize is given with a medal and follows the same rules; as the two are separate, works may win both.",
+     ["The prize is given with a medal."], r"separate\.|prize works"),
+    ("The land included Vetra, Osk (excluding the port), and Lomar.",
+     ["The land included Vetra, Osk (excluding the port), and Lomar."], r"Osk,"),
+    ("She wrote poems on a number of themes, ranging from the sea to the stars.",
+     ["She wrote poems on a number of themes, ranging from the sea to the stars."], r"ranging\."),
+    ("The club held its yearly fair at Osk Park and left in 1950.",
+     ["The club held its yearly fair at Osk Park.", "The club left in 1950."], r"fair\."),
 ]  # fmt: skip
 
 
@@ -423,6 +479,29 @@ def test_decontextualised_claims_name_the_topic_everywhere() -> None:
         "Toma Ardel gave it to Toma Ardel.",
         "Mayor Ardelson met Toma Ardel.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Rainy Days! (Lomarian: Mest! Osk: Duv!) is a novel.", [(2, "Rainy Days! is a novel.")]),
+        ("He sang on \"Run... Now!\", and in 1950 he left Osk.",
+         [(0, "Toma Ardel sang on \"Run... Now!\"."), (1, "Toma Ardel left Osk in 1950.")]),
+        ("Ana said: \"I won. It was late.\"", [(0, "Ana said: \"I won. It was late\".")]),
+        # sentences within brackets and a sign that is not closed hide nothing
+        ("Toma Ardel won (in Osk. He left in 1950).", [(0, "Toma Ardel won (in Osk."), (1, "Toma Ardel left in 1950).")]),
+        ("He sang \"Rain. He won. He left. He ran. He fell.",
+         [(0, "Toma Ardel sang \"Rain."), (1, "Toma Ardel won."), (2, "Toma Ardel left."), (3, "Toma Ardel ran."),
+          (4, "Toma Ardel fell.")]),
+        ("It is 5\" wide. It is 7\" long.", [(0, "Toma Ardel is 5\" wide."), (1, "Toma Ardel is 7\" long.")]),
+        ("\"He won. He left.\"", [(0, "\"He won."), (1, "Toma Ardel left\".")]),
+        ("He won \"the cup.\n\nHe left\" Osk.", [(0, "Toma Ardel won \"the cup."), (1, "Toma Ardel left\" Osk.")]),
+    ],
+)  # fmt: skip
+def test_a_sign_within_a_title_ends_no_sentence(text: str, expected: list[tuple[int, str]]) -> None:
+    found = extract(text)
+    assert [(claim.sentence, claim.text) for claim in found.claims] == expected
+    assert found.sentences == sentences(text)
 
 
 def test_code_headings_and_plans_are_not_taken_apart() -> None:

@@ -34,6 +34,7 @@ _IDIOM = re.compile(
     r"|with (?:the (?:help|exception|aim|goal|intention)|particular|an emphasis|a focus))\b",
     re.I,
 )
+_SPANNING = frozenset("ranging spanning lasting resulting consisting depending corresponding totaling totalling".split())
 _STOPS = frozenset("that which who whom whose where when while because if whether so than due despite".split())
 _HELD_BACK = frozenset("until before after since".split())  # what follows "until his death" belongs to the death
 _RESTRICTED = re.compile(  # only with all that follows is it the first, or the greatest
@@ -91,6 +92,8 @@ def _begins(verb: str, rest: str, words: list[str], i: int, at: int) -> bool:
     if i + 1 >= len(words) or _IDIOM.match(rest, at):
         return False
     if words[i] == "for" and i:
+        if "for" in words[:i] and "and" in words[:i]:
+            return False  # "a prize for Rain and a medal for her play"
         return bool(_AWARDED.fullmatch(verb)) and words[i + 1] in ("his", "her", "their")
     if words[i] not in english.ADJUNCTS and not (i == 0 and words[0] in ("to", "into", "for") and not words[1][0].isdigit()):
         return False
@@ -120,6 +123,7 @@ def _stop(words: list[str]) -> int:
         after = words[i + 1] if i + 1 < len(words) else ""
         if (
             word in _STOPS
+            or word in _SPANNING
             or (word == "," and after in ("a", "an", "the"))
             or (i and word not in ("during", "including") and english.past(word))
         ):

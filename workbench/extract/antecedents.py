@@ -91,6 +91,8 @@ def which(previous: str, verb: str) -> str:
     phrase = _phrase(previous)
     if re.match(r"(?:an?|some|one) ", phrase) and not re.search(r"[A-Z]", phrase):
         return ""  # "in his debut as a producer, which made his name"
+    if re.match(r"an? ", phrase) and re.search(r" of (?:.* )?(?:[A-Z][\w'’.-]*|[\"“][^\"”]*[\"”])$", phrase):
+        return ""  # "a remake of Rain, which was set in Osk"
     head = re.split(r" (?:of|in|for|at|on|with|from) ", phrase)[0].split(" ")[-1]
     plural = head.islower() and bool(re.search(r"(?<![sui])s$", head))
     many, one = verb in ("have", "are", "were", "do"), verb in ("has", "is", "was", "does")
@@ -107,7 +109,9 @@ def participle(subject: str, previous: str, word: str) -> str:
     if word in ("known", "born", "nicknamed") and copular and not _RELATION.search(previous.strip(" ,")):
         return subject
     found = _phrase(previous)
-    placed = re.search(rf"\b(?:in|at|from|near|on|to|for) {re.escape(found)}$", previous.strip(" ,"))
+    if word in ("located", "based") and copular:
+        return ""  # "a port on the coast of Osk, located in the north"
+    placed = re.search(rf"\b(?:in|at|from|near|on|to|for) (?:{NAME}, )*{re.escape(found)}$", previous.strip(" ,"))
     return "" if word in ("born", "nicknamed") or (placed and re.fullmatch(NAME, found)) else found
 
 

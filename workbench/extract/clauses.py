@@ -118,6 +118,7 @@ _MORE = re.compile(
     r"((?:[A-Z\d][^,]{0,40}, ){0,6}(?:and|or) [A-Z\d][^,]{0,40}),\s+(?=\S)"
 )  # of a list that leads a sentence in
 _DATED = re.compile(rf"((?i:{TEMPORAL.pattern})),? (?=(?:he|she|it|they|the|his|her)\b|[A-Z])")
+_PLACED = re.compile(r"((?:In|At|On|During)(?: (?!and\b|or\b)[\w'’.-]+){1,6}) (?=(?:he|she|it|they) )")
 _CLAUSAL = frozenset("once after before since until as when while although though because despite upon following with".split())
 
 
@@ -137,6 +138,8 @@ def _lead(text: str) -> tuple[str | None, str]:
         return None, text  # "Officially, he won"
     if dated := _DATED.match(text):
         return dated[1], text[dated.end() :]
+    if (placed := _PLACED.match(text)) and not _finite(placed[1]):
+        return placed[1], text[placed.end() :]  # "At the 1950 Osk Games she won"
     intro = _IN_LAND.match(text) or _INTRO.match(text)
     if intro and (more := _MORE.match(text, intro.end())) and not _finite(more[0]):
         return text[: more.end(1)], text[more.end() :]  # "In France, Germany, and Italy, he won"

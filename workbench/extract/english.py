@@ -189,6 +189,8 @@ def blank(text: str) -> str:
 
 def article(phrase: str) -> str:
     """The phrase with an indefinite article, unless it has a determiner or is a name."""
-    if phrase.split(" ", 1)[0] in DETERMINERS | NUMBERS or not phrase[:1].islower():
+    first, *others = phrase.split(" ", 2)
+    later = first in ADVERBS and bool(others) and others[0] in DETERMINERS  # "later a director"
+    if first in DETERMINERS | NUMBERS or later or not phrase[:1].islower():
         return phrase
     return f"{'an' if phrase[:1] in 'aeiou' else 'a'} {phrase}"

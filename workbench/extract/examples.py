@@ -49,6 +49,8 @@ def examples(verb: str, rest: str) -> list[str]:
     if phrase is None or not after or _EXAMPLES.search(after):
         return []
     start = phrase[0]
+    if re.search(rf"\b{_MANY}\b", before[:start]):
+        return []  # "several lamps for rooms such as the hall": several for all of them
     if ":" in mask(english.blank(after)):  # of titles with a colon it is not told where they end
         return [before, f"{before[:start]}{after}"]
     if re.match(r"(?:their|his|her|its) ", before[start:]) and re.match(r"[a-z]+(?:,| (?:and|or) |$)", after):

@@ -11,7 +11,11 @@ _NOT_ANY = re.compile(r"(?:Neither|Nor|None|Nobody|Few|Not|Hardly|Scarcely|Only|
 _QUOTED = re.compile(  # what somebody said in so many words
     r"\b(?:said|says|wrote|writes|stated|states|remarked|noted|commented|claimed|recalled|declared)\b[^\"“]{0,80}[,:] [\"“]"
 )
-_EXCEPTED = re.compile(r"\b(?:except|excepting|with the exception of|provided that|as long as|in case)\b")
+_EXCEPTED = re.compile(
+    r"\b(?:except|excepting|excluding|not including|with the exception of|provided that|as long as|in case)\b"
+    # what stands in brackets is left out, so nothing may stand there without which the rest says more
+    r"|\((?!not to be)[^()]*\b(?:not|only|without|unless|mostly|partly|until)\b"
+)
 
 
 def undivided(sentence: str) -> bool:
@@ -54,7 +58,7 @@ def has_verb(text: str) -> bool:
     return any(english.is_verb(words, i) or re.fullmatch(r"[a-z]+s", words[i]) for i in range(1, len(words)))
 
 
-_ADVERB_LAST = re.compile(r"(?:,| was| is| were| are) [a-z]+ly\W*$")  # "was, ironically"
+_ADVERB_LAST = re.compile(r"(?:,| was| is| were| are) [a-z]+ly\W*$|, [a-z]+ing\W*$")  # "was, ironically", ", ranging"
 _RELATIVE = re.compile(
     r"(?:That (?!(?:\w+ )?(?:was|is|had|has)\b)|Which|Who|Whose|Whom|Where|Because|Than|Unlike|Like)\b", re.I
 )

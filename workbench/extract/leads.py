@@ -32,10 +32,15 @@ def is_world(lead: str) -> bool:
     return not is_free(lead) and not _TIME.match(lead)
 
 
+_COMMON = re.compile(r"(?:The|An?|His|Her|Its|Their|This|These|That|He|She)\b")
+
+
 def led(claim: str, subject: str, lead: str) -> str:
     """The claim with what led its sentence in: at its end, or behind the subject where the end belongs to something else."""
     if not lead:
         return claim
+    if re.search(r"\b(?:it|they)\b", lead) and subject.lower() not in ("it", "they"):
+        return f"{lead[0].upper()}{lead[1:]}, {claim[:1].lower() if _COMMON.match(claim) else claim[:1]}{claim[1:]}"
     lead = f"{lead[0].lower()}{lead[1:]}"
     after = claim[len(subject) :].strip()
     plain = not re.search(r",(?! [A-Z])|\b(?:that|which|who|to [a-z]+|because|when|while|after|before)\b", after)

@@ -51,11 +51,14 @@ def items(text: str, people: bool = False) -> list[str]:
     between = re.compile(", " if last[-1][0].startswith(",") and ", " in head else f",? {joining} |, ")
     pieces = _with_nouns([piece.strip(" ,") for piece in [*between.split(head), tail] if piece.strip(" ,")])
     long = any(len(piece.split()) > _LONGEST for piece in pieces)
+    if any(_OWNING.match(b) and not _OWNING.search(a) for a, b in pairwise(pieces)):
+        return [unmask(masked)]  # "the Ards and Osk Council's system"
     if long or (not people and _is_one_name(pieces)) or _explains(pieces) or _is_shared(pieces):
         return [unmask(masked)]
     return [unmask(piece) for piece in pieces]
 
 
+_OWNING = re.compile(rf"{_CAPITALS}(?:(?<=['’]s)|(?<=s['’])) [a-z]")
 _SUBJECTS = re.compile(r"(?:omy|ogy|istry|ism|ity|ness|phy|law|history|religion|art|music|literature)$")  # no adjectives
 
 
@@ -128,9 +131,13 @@ def listed(text: str, people: bool = False) -> list[str]:
     start = words[last + 1].start() if last is not None else 0
     if _CLAUSE.search(masked, 0, start) or (last and _in_name([word[0] for word in words], last)) or _open(masked, words, last):
         return [text]
+    if _COLLECTED.search(masked, 0, start):
+        return [text]
     opening = re.compile(r"both ").match(masked, start)
     first, *others = items(masked[opening.end() if opening else start :], people)
     again = words[last][0] if last is not None else " "
+    if first.split(" ", 1)[0] in english.PRONOUNS:
+        return [text]  # "as they see the hill and tower"
     if not others or not _are_alike(first, others) or any(f" {again} " in item for item in others):
         return [text]
     if not _are_closed(first, others, masked, words, last):
@@ -175,11 +182,17 @@ def _are_closed(first: str, others: list[str], text: str, words: list[re.Match[s
 
 
 _UNDIVIDED = re.compile(
-    r"\b(?:including|such as|namely|ranging|, (?:first|then|later|once)\b| [-–—] |from \w+ to|(?:over|about|around"
-    r"|nearly|under|almost) \d|both (?:as|for|in|by|on|at|to|with|from) )"
+    r"\b(?:including|such as|namely|ranging|, (?:first|then|later|once)\b"
+    r"|and (?:later|then|subsequently|eventually|afterwards|possibly|probably|perhaps)\b| [-–—] |from \w+ to"
+    r"|(?:over|about|around|nearly|under|almost) \d|both (?:as|for|in|by|on|at|to|with|from) )"
 )
 
 
+_SUM = r"(?:\d[\d,.]*|two|three|four|five|six|seven|eight|nine|ten|several|many|numerous|various|most|all)"
+_COLLECTED = re.compile(  # "three goals for A and B", "with goals from A and B": all of them together
+    rf"\b(?:{_SUM} (?:[\w-]+ ){{0,3}}|with (?:[a-z-]+ )?)[a-z-]+(?<![sui])s "
+    rf"(?:(?:[\w'’-]+ ){{0,6}})(?:{'|'.join(english.PREPOSITIONS)}) (?:the |an? )?$"
+)
 _INFINITIVE = re.compile(r"\bto (?!(?:the|an?|his|her|its|their|this|that|these|those)\b)[a-z]+ ")
 
 

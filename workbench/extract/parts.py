@@ -42,6 +42,8 @@ def parts(text: str) -> list[Part]:
     while i < len(words):
         if words[i] in ("who", "that", "where", "when") and _is_definite(words[begun:i]):
             break  # "one of the men who fell": of the men it is not said without it
+        if verb and words[i] in ("who", "which") and words[i + 1 : i + 2] == [","]:
+            break  # "who, in 1950, won": where its verb is, is not known
         cut = _cut(words, i, begun, kind) if verb else None
         if cut:
             found.append(Part(kind, text[tokens[begun].start() : tokens[i].start()], link))
@@ -105,7 +107,7 @@ def _cut(words: list[str], i: int, begun: int, kind: str) -> tuple[str, int] | N
     if not comma and word in ("who", "where", "when") and not content:  # "came when", "being where"
         named = following in english.PRONOUNS | english.DETERMINERS or following[:1].isupper()
         return ("who", 1) if word == "who" and not named else ("where", 1) if named and word != "who" else None
-    if comma and word in english.VERBS and _is_finite(words, at, begun) and _is_free(words, i, at, begun):
+    if comma and word in english.VERBS and english.is_verb(words, at) and _says(words, i, at, begun):
         return ("same", 1) if following not in (",", "and", "or") and "or" not in words[at:] else None
     if comma and word in _PASSIVES:
         return "passive", 1
@@ -179,6 +181,8 @@ def _further(words: list[str], i: int, at: int, first: int, begun: int, kind: st
     """The part that begins with a conjunction at `at`, and whose first word that is no adverb is `first`."""
     comma, length = words[i] == ",", at + 1 - i
     if kind == "ing" and words[first].islower() and english.past(words[first]):
+        if english.past(words[i - 1]):
+            return None  # "for both acting and writing"
         return ("ing", length) if words[i - 2] not in english.PREPOSITIONS else None  # "the joy of splashing and playing"
     before = words[first - 1] if first > at + 1 else ""
     if (
@@ -186,14 +190,19 @@ def _further(words: list[str], i: int, at: int, first: int, begun: int, kind: st
         and before not in english.DETERMINERS
         and words[at + 1] not in english.DETERMINERS
     ):
-        if words[at] == ";" or not _is_finite(words, first, begun) or not _is_free(words, i, first, begun):
+        if words[at] == ";" or _is_of_which(words[begun:i]) or not _says(words, i, first, begun):
             return None
         return ("more" if not comma and kind in (*_BOUND, "more") else "same"), length
     alone = words[at + 1] in english.PRONOUNS | {"his", "her", "their"}
     if (comma or words[at] != "and" or alone) and _has_subject(words, at + 1):
         return "clause", length
     lead = _has_lead(words, at + 1)
-    return (lead, length) if lead else None
+    return (lead, length) if lead and not (lead == "same" and words[at] == ";") else None
+
+
+def _is_of_which(part: list[str]) -> bool:
+    """Whether a clause as "each of which costs much" has begun: a further verb may be its own."""
+    return any(a in english.PREPOSITIONS and b in ("which", "whom") for a, b in pairwise(part))
 
 
 def _is_present(words: list[str], i: int, begun: int) -> bool:
@@ -202,6 +211,11 @@ def _is_present(words: list[str], i: int, begun: int) -> bool:
     objects = {"a", "an", "the", "his", "her", "its", "their", "them", "it", "him"}
     main = next((word for at, word in enumerate(words[begun:i], begun) if at and english.is_verb(words, at)), "")
     return words[i].islower() and words[i].endswith("s") and after in objects and main in english.PRESENT
+
+
+def _says(words: list[str], i: int, first: int, begun: int) -> bool:
+    """Whether the word at `first` is a verb that says something by itself."""
+    return _is_finite(words, first, begun) and _is_free(words, i, first, begun)
 
 
 def _is_finite(words: list[str], i: int, begun: int) -> bool:

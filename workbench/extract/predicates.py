@@ -168,7 +168,7 @@ def _complements(subject: str, copula: str, rest: str) -> Iterator[str]:
     first = _FIRST_PART.split(what, maxsplit=1)[0]
     of = what[len(first) :]
     parts = items(first)
-    if len(parts) > 1 and re.search(r" \w+ing (?:an?|the|\w+s)\b", parts[0]):
+    if len(parts) > 1 and (_PARTED.search(parts[0]) or _shares_noun(parts)):
         parts = [first]  # "an animal having a shell, a head, and legs"
     plain = what and not _PREPOSITION.match(what) and re.match(r"(?:an?|the|one) ", first)
     if plain and len(parts) > 1 and (len(parts) > 2 or english.AGENTS.search(parts[0].split(",")[0])):
@@ -184,6 +184,16 @@ def _complements(subject: str, copula: str, rest: str) -> Iterator[str]:
     for modifier in modifiers:
         verb = "was" if modifier.startswith("born") else copula.split()[0]
         yield from predicate(subject, f"{verb} {modifier}")
+
+
+_PARTED = re.compile(r" \w+ing (?:an?|the|\w+s)\b| (?:starr|featur|depict|portray|involv|compris|follow|show)ing [A-Z]")
+
+
+def _shares_noun(parts: list[str]) -> bool:
+    """Whether all may describe the noun at the end, which is no person: "a fighter, bomber and transport squadron"."""
+    *inner, last = parts
+    compound = re.fullmatch(r"[a-z-]+ [a-z-]+", last) and not english.AGENTS.search(last)
+    return bool(compound) and any(re.fullmatch(r"[a-z-]+", one) for one in inner[1:] or [inner[0].split(" ")[-1]])
 
 
 def _are_together(rest: str) -> bool:
@@ -242,7 +252,7 @@ def _preposition_after(phrase: str) -> str:
 
 def _being(subject: str, copula: str, what: str) -> Iterator[str]:
     """ "is a Brazilian footballer" says two things."""
-    named = people_of(what)
+    named = None if subject in ("It", "it", "This", "That") else people_of(what)  # "It is an Italian bestseller"
     if named and not re.search(r"\bbecame\b", copula):
         yield f"{subject} {copula} {named[0]}"
     yield f"{subject} {copula} {named[1] if named else what}"

@@ -29,7 +29,8 @@ _IRREGULAR = _DONE_TO + r"|set|taught|led|found|won|put|cut|caught|paid|told"
 
 
 _INSIDE = re.compile(
-    r"(?:\b(?:that|which|who|whom|whose|where|when)|^(?i:the|an?|these|those|some|other|this) \w+(?:ary|al|ic|ive)) $"
+    r"\b(?:which|who|whom), "
+    r"|(?:\b(?:that|which|who|whom|whose|where|when)|^(?i:the|an?|these|those|some|other|this) \w+(?:ary|al|ic|ive)) $"
 )
 _UNKNOWN = re.compile(r"\b[a-z]{2,}[^\Wsu]s (?:an?|the|his|her|its|their) [^,]*$")  # "The dance involves a motion performed"
 _OFTEN = 4  # clauses of which it is not plain what they are about
@@ -134,6 +135,8 @@ class Reader:
         previous = previous.strip(" ,;")
         if self.whole.endswith(previous):
             return self.whole
+        if self.related and self.latest:  # a relative clause, of which it is known what it is about
+            return previous if previous.startswith(self.latest) else f"{self.latest} {previous}"
         return (
             previous
             if self.subject and re.search(rf"(?<!\w){re.escape(self.subject)}(?!\w)", previous)
@@ -196,6 +199,11 @@ _SUBORDINATE = re.compile(r"\b(?:after|before|until|while|because|although|since
 
 _BEGUN = re.compile(r"\b(?:because|although|though|while|whereas|unless|that) (?!of\b)(?=[A-Za-z])(.*)$")
 _TAIL = re.compile(r", and ((?:its|his|her|their|the|an?) [^,]+)$")
+_OTHER = re.compile(rf"(?<!,), and (?:{NAME})$")
+_COLON = re.compile(r"\b[a-z]+: ([^:]*)$")  # and not that of a title
+_APPOSED = re.compile(
+    r"\b(?:after|before|until|while|because|although|since|once|when|where) ([^,]+), (?:an? |the |[A-Z])[^,]+$"
+)
 _ANEW = re.compile(r"(?:, and|, but| and| but) ((?:his|her|its|their|the|an?|this|that|some|others) [^,]*)$")
 
 
@@ -204,6 +212,8 @@ def _is_torn(found: list[Part]) -> bool:
     if any(part.kind in ("same", "more") and part.text[:1].isupper() for part in found):
         return True  # a name, where a verb should stand
     texts = [part.text.strip(" ,") for part in found]
+    if any(_breaks_off(text, part.kind, after.kind) for text, part, after in zip(texts, found, found[1:], strict=False)):
+        return True
     if any(part.kind in ("who", "which") and (tail := _TAIL.search(text)) and not _verb(f"x {tail[1]}")
            for part, text in zip(found, texts, strict=True)):  # fmt: skip
         return True  # "Rain, which won a prize, and its sequel"
@@ -217,6 +227,16 @@ def _is_torn(found: list[Part]) -> bool:
         if begun and related and not _verb(f"x {begun[1]}") and found[-1].kind == "same":
             return True
     return False
+
+
+def _breaks_off(text: str, kind: str, after: str) -> bool:
+    """Whether a part ends in a subject whose verb comes after the next comma: "left after her father, a baker, | was sent"."""
+    if kind in ("who", "which") and after in ("who", "which", "passive") and _OTHER.search(text):
+        return True  # "led by Ana, who won, and Bo, | who lost"
+    apposed, anew = _APPOSED.search(text), _COLON.search(english.blank(text))
+    if apposed and after == "same" and not _verb(f"x {apposed[1]}"):
+        return True
+    return anew is not None and after in ("who", "which", "passive") and not _verb(f"x {anew[1]}")  # "was famous: Ana, | who"
 
 
 def _turns(lead: str, text: str) -> bool:

@@ -3,7 +3,8 @@
 A sentence is cut into clauses (a subject and one finite predicate each), the clauses into the parts that stand on their own:
 conjoined predicates, relative clauses, appositions, what a person is or is known for, a birth's date and place, lists of
 names, examples. Beside them stands what is said in passing: "Lima is in Peru", "is Brazilian", "“Rain” is a film". Pronouns
-that are a subject become what they stand for (see `workbench.extract.pronouns`).
+that are a subject become what they stand for (see `workbench.extract.pronouns`). A "!" or "?" within a title ends no sentence
+(see `workbench.extract.joined`).
 
 A part is told alone only where its form shows what belongs to it; else the sentence, or the part with the words before it,
 stays whole. Of the phrases behind a verb the first are told without the later ones, and all without a date, but none without
@@ -26,10 +27,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from operator import itemgetter
 
 from workbench.answers import section_at, sections, sentences
 from workbench.credit.attribute import locate, strip_end
 from workbench.extract.clauses import LONGEST, clauses
+from workbench.extract.joined import best, joined
 from workbench.extract.pronouns import resolve
 from workbench.extract.statements import makes_claims, vouches
 from workbench.extract.topic import decontextualise, topic_of
@@ -53,16 +56,18 @@ def _extract(response: Response, decontextual: bool) -> Claims:
     parts, topic = sections(text, response.prefill), topic_of(response)
     drafts: list[Claim] = []
     line = before = 0  # where the line of a sentence begins, and where the sentence before it does
-    for number, (start, end) in enumerate(spans):
+    for first, last in joined(text, spans):
+        start, end = spans[first][0], spans[last][1]
         sentence = text[start:end]
         line, before = max(line, text.rfind("\n", before, start) + 1), start
         if not makes_claims(sentence) or sentence.startswith(("```", "~~~")) or _LAYOUT.match(text, line):
             continue
         section = section_at(parts, start) or "body"
-        claims = [Claim(0, claim, section, number) for claim in clauses(sentence) if not vouches(claim)]
+        told = [(best(claim, text, spans, first, last), claim) for claim in clauses(sentence) if not vouches(claim)]
+        claims = [Claim(0, claim, section, number) for number, claim in sorted(told, key=itemgetter(0))]
         if len(claims) == 1 and len(sentence) > LONGEST:  # it is the sentence: to look for it takes the square of its length
-            last = start + len(strip_end(sentence))
-            claims = [replace(claims[0], span=(start, last), end=last, coverage=1.0)]
+            stop = start + len(strip_end(sentence))
+            claims = [replace(claims[0], span=(start, stop), end=stop, coverage=1.0)]
         drafts += claims
     placed = locate(text, spans, [replace(draft, id=n) for n, draft in enumerate(drafts)])
     named = resolve(placed, response)

@@ -21,6 +21,8 @@ _COUNTED = re.compile(  # "made three starts in 1993": three are not made elsewh
     rf"\b(?:\d+(?:st|nd|rd|th)?|{'|'.join(sorted(english.NUMBERS))}|several|many|most|all|each|every|first|last|only)\b"
 )
 _PLAIN = re.compile(r"(?!(?:his|her|its|their|a) \S+$)(?!the [a-z ]+$)\S+ ")  # not "his career", "a name", "the title role"
+_HOSTING = re.compile(r"play\w*|h[eo]lds?|ke(?:ep|pt)\w*|spen[dt]s?|stage[sd]?|host(?:s|ed)?|conduct(?:s|ed)?")
+_OWN = re.compile(r"(?:his|her|its|their) (?:[a-z-]+ ){0,2}[a-z-]+$")  # "its home games" are played: it matters where
 _HELD = re.compile(r"\b(?:until|before|after|since|following) (?!\d)")  # whose date is another's: "until his death in 1939"
 
 
@@ -37,7 +39,8 @@ def spread(verb: str, rest: str, core: str, behind: list[str], lead: str) -> lis
         return [whole]
     if verb in _EVENTS and not core and len(others) <= 1 and dates:
         return [*others, *dates]
-    pieces = [core] if behind and _PLAIN.match(core) else []
+    empty = _HOSTING.fullmatch(verb) and _OWN.match(core)
+    pieces = [core] if behind and _PLAIN.match(core) and not empty else []
     if len(behind) > 1:
         pieces.append(f"{core} {behind[0]}".strip())
     if len(dates) == 1 and others:
