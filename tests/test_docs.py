@@ -103,6 +103,9 @@ KNOWN: dict[str, dict[str, How]] = {
         "workbench export runs/ternary --gguf runs/merged.gguf": How(
             not_run="needs the package of the extra gguf; tests/test_gguf.py writes files and has them read"
         ),
+        "workbench export runs/ternary --merged runs/pushed --push OWNER/NAME": How(
+            not_run="needs the hub; tests/test_publish.py sends to a server that speaks as it does"
+        ),
         "workbench judge serve Qwen/Qwen2.5-7B-Instruct --gpu-memory 0.4": How(
             not_run="serves until it is stopped, a model from the hub; tests/engines/test_vllm.py serves another"
         ),

@@ -11,6 +11,7 @@ from typing import Any
 
 from workbench.disk import check_space
 from workbench.merge import BYTES, WHOLE, Dtype, Merge, find, opened
+from workbench.publish import Repository, claim, files_of, publish
 from workbench.runs.checkpoints import mark_complete
 from workbench.runs.folder import read_json
 from workbench.types import WorkbenchError
@@ -21,7 +22,9 @@ TOLD = (  # of an evaluation, what the card shows
 )  # fmt: skip
 
 
-def export_merged(policy: str, out: Path, *, base: str | None = None, dtype: Dtype = "base") -> dict[str, Any]:
+def export_merged(
+    policy: str, out: Path, *, base: str | None = None, dtype: Dtype = "base", push: Repository | None = None
+) -> dict[str, Any]:
     """Merge a policy's LoRA adapter into its base and write the checkpoint to the folder `out`, whole or not at all.
 
     They are merged in float32 on the CPU, one weight at a time, and stored as `dtype`: "base" is what the base is stored in. A
@@ -31,13 +34,15 @@ def export_merged(policy: str, out: Path, *, base: str | None = None, dtype: Dty
     Args:
         policy: a run's or an adapter's folder.
         base: the model under the adapter; by default what the run started from, or the one that the adapter names.
+        push: a new or empty repository of the hub that is sent the same files.
 
     Returns:
-        `out`, `base`, `dtype`, `parameters` and `bytes`, those of the weights' file.
+        `out`, `base`, `dtype`, `parameters` and `bytes`, those of the weights' file; with `push` what `publish` returns.
 
     Raises:
-        WorkbenchError: there is no such policy, it has no adapter, or it cannot be read; a folder that is not empty, or
-            a full disk: before a weight is read. A weight that is not finite or that the type cannot hold.
+        WorkbenchError: there is no such policy, it has no adapter, or it cannot be read; a folder that is not empty,
+            a full disk, or a repository that cannot be written: before a weight is read. A weight that is not finite or that
+            the type cannot hold. `NotSent`, where the hub does not take what was written.
     """
     out = out.resolve()
     place = find(policy, base)
@@ -46,9 +51,13 @@ def export_merged(policy: str, out: Path, *, base: str | None = None, dtype: Dty
     merge = opened(place, dtype)
     size = BYTES[merge.dtype] * merge.parameters
     check_space(out, size, "name a folder on another disk")
+    if push:
+        claim(push)
     _write(merge, card(place.adapter, place.base, merge.dtype), out)
-    return {"out": str(out), "base": place.base, "dtype": merge.dtype, "parameters": merge.parameters,
-            "bytes": (out / WHOLE).stat().st_size}  # fmt: skip
+    return {
+        "out": str(out), "base": place.base, "dtype": merge.dtype, "parameters": merge.parameters,
+        "bytes": (out / WHOLE).stat().st_size, **(publish(push, files_of(out), out) if push else {}),
+    }  # fmt: skip
 
 
 def _write(merge: Merge, told: str, out: Path) -> None:
@@ -67,15 +76,22 @@ def _write(merge: Merge, told: str, out: Path) -> None:
         raise
 
 
-def card(adapter: Path, base: str, dtype: str) -> str:
-    """The README of a merged policy: what it was trained by and told, and what was measured of it, before it was merged."""
+def card(adapter: Path, base: str, dtype: str, *, differs: str | None = None) -> str:
+    """The README of a merged policy: what it was trained by and told, and what was measured of it, before it was merged.
+
+    Args:
+        differs: of a GGUF file, which text its readers encode otherwise than the policy's tokenizer, "" for none.
+    """
     run = adapter.parent
     config, summary = read_json(run / "config.json") or {}, read_json(run / "summary.json") or {}
     public = not Path(base).is_dir()
+    library, form = ("transformers", "") if differs is None else ("gguf", " in one file for llama.cpp")
     begun = str(config.get("policy") or base)  # what a run started from, before a stage of its own
     named = Path(begun).name if Path(begun).is_dir() else begun
-    lines = ["---", *([f"base_model: {base}"] if public else []), "library_name: transformers", "---", ""]
-    lines += [f"# {named}, trained for factuality", "", f"A LoRA adapter merged into its base, stored as {dtype}.", ""]
+    lines = ["---", *([f"base_model: {base}"] if public else []), f"library_name: {library}", "---", ""]
+    lines += [f"# {named}, trained for factuality", "", f"A LoRA adapter merged into its base, stored as {dtype}{form}.", ""]
+    if differs:
+        lines += [f"Readers of the file encode {differs} otherwise than the policy's tokenizer: send such prompts as ids.", ""]
     if config.get("method"):
         versions = ", ".join(f"{name} {version}" for name, version in (config.get("versions") or {}).items())
         how = f"`{named}`, trained by the method `{config['method']}` on the bench `{config.get('bench')}`"

@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from workbench.disk import check_space
+from workbench.export import card
 from workbench.merge import BYTES, Dtype, Merge, config_of, find, opened, raw
 from workbench.policy import load_tokenizer
+from workbench.publish import Repository, claim, publish
 from workbench.types import WorkbenchError
 
 EXTRA = "it needs the package gguf: `pip install -e '.[gguf]'` in a clone, or `pip install gguf==0.19.0`"
@@ -35,7 +37,9 @@ LAYER = {
 WHOLE = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output"}
 
 
-def export_gguf(policy: str, file: Path, *, base: str | None = None, dtype: Dtype = "base") -> dict[str, Any]:
+def export_gguf(
+    policy: str, file: Path, *, base: str | None = None, dtype: Dtype = "base", push: Repository | None = None
+) -> dict[str, Any]:
     """Merge a policy's adapter into its base, weight by weight, and write it with the tokenizer to `file`, whole or not at all.
 
     Matrices are stored as `dtype`, norms and biases in float32.
@@ -43,14 +47,16 @@ def export_gguf(policy: str, file: Path, *, base: str | None = None, dtype: Dtyp
     Args:
         policy: a run's or an adapter's folder.
         base: the model under the adapter; by default what the run started from, or the one that the adapter names.
+        push: a new or empty repository of the hub that is sent the file and a card.
 
     Returns:
         `out`, `base`, `dtype`, `parameters` and `bytes`; `words`, how readers cut text, and `differs`, which text they encode
-        otherwise than the tokenizer does: prompts with such are to be sent as ids.
+        otherwise than the tokenizer does: prompts with such are to be sent as ids; with `push` what `publish` returns.
 
     Raises:
         WorkbenchError: the package gguf is not there; no such policy; a model or tokenizer that a file cannot say; a file that
-            is there already, or a full disk: all of it before a weight is read. A weight that the type cannot hold.
+            is there already, a full disk, or a repository that cannot be written: all of it before a weight is read. A weight
+            that the type cannot hold. `NotSent`, where the hub does not take what was written.
     """
     if importlib.util.find_spec("gguf") is None:
         raise WorkbenchError(f"a GGUF file cannot be written: {EXTRA}")
@@ -63,8 +69,20 @@ def export_gguf(policy: str, file: Path, *, base: str | None = None, dtype: Dtyp
     check_tokens(tokenizer, config.vocab_size)
     merge = opened(place, dtype)
     labels = {name: label_of(name) for name in merge.weights}
-    file.parent.mkdir(parents=True, exist_ok=True)
     check_space(file.parent, BYTES[merge.dtype] * merge.parameters, "name a file on another disk")
+    if push:
+        claim(push)
+    _write_whole(file, merge, labels, words)
+    told = card(place.adapter, place.base, merge.dtype, differs=differs).encode()
+    return {
+        "out": str(file), "base": place.base, "dtype": merge.dtype, "parameters": merge.parameters,
+        "bytes": file.stat().st_size, "words": words, "differs": differs,
+        **(publish(push, {file.name: file, "README.md": told}, file) if push else {}),
+    }  # fmt: skip
+
+
+def _write_whole(file: Path, merge: Merge, labels: dict[str, str], words: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
     handle, partial = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
     os.close(handle)
     try:
@@ -74,10 +92,6 @@ def export_gguf(policy: str, file: Path, *, base: str | None = None, dtype: Dtyp
     except BaseException:
         Path(partial).unlink(missing_ok=True)
         raise
-    return {
-        "out": str(file), "base": place.base, "dtype": merge.dtype, "parameters": merge.parameters,
-        "bytes": file.stat().st_size, "words": words, "differs": differs,
-    }  # fmt: skip
 
 
 def check_model(config: Any) -> None:
