@@ -49,7 +49,7 @@ def test_elsewhere_the_engines_tests_say_how_to_run_them() -> None:
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", "-rs", "tests/engines"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
     engines = [file.stem for file in (ROOT / "tests" / "engines").glob("*.txt")]
-    assert len(engines) == 5 and done.returncode == 0, done.stdout
+    assert len(engines) == 7 and done.returncode == 0, done.stdout
     assert all(f"`make test-engines ENGINE={engine}`" in done.stdout for engine in engines), done.stdout
 
 

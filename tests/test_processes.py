@@ -31,8 +31,7 @@ def block(language: str, number: int = 0) -> str:
 def trained(folder: Path, count: int) -> Path:
     """A run of the page's script on so many processes."""
     (folder / "train.py").write_text(block("python"))
-    port = str(29500 + os.getpid() % 2000)
-    launcher = ["-m", "torch.distributed.run", "--nproc-per-node", str(count), "--master-port", port]
+    launcher = ["-m", "torch.distributed.run", "--nproc-per-node", str(count), "--master-port", str(port())]
     settings = [f"truthrl.{setting}" for setting in SMALL]
     done = subprocess.run(
         [sys.executable, *launcher, "train.py", str(count), *settings], cwd=folder, capture_output=True, text=True, timeout=240,
@@ -56,11 +55,11 @@ def moments(out: Path) -> Any:
     return torch.cat([states[number]["exp_avg"].flatten() for number in sorted(states)])
 
 
-def adapter(out: Path) -> Any:
+def adapter(out: Path, file: str = "policy/adapter_model.safetensors") -> Any:
     import torch
     from safetensors.torch import load_file
 
-    weights = load_file(out / "policy" / "adapter_model.safetensors")
+    weights = load_file(out / file)
     return torch.cat([weights[name].flatten() for name in sorted(weights)])
 
 
@@ -87,6 +86,61 @@ def test_two_processes_are_one(tmp_path: Path) -> None:
     assert (means[0] - means[1]).abs().max() < 1e-4 * means[0].abs().max()
     apart = (adapter(one) - adapter(two)).abs()
     assert (apart > 1e-5).float().mean() < 1e-4 and apart.max() < 4e-4
+
+
+def launched(folder: Path, name: str, *launcher: str, **more: str) -> Path:
+    """What the page's script for TRL's trainer leaves after four steps of two processes on a CPU."""
+    (folder / "train_trl.py").write_text(block("python", 1))
+    command = [sys.executable, "-m", *launcher, "train_trl.py", name, "4"]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT), **more}
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=500, env=environment)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return folder / name
+
+
+def in_parts(folder: Path, name: str, config: str, **more: str) -> Path:
+    """As `launched`, by a config of the page, each process with a part of the model."""
+    (folder / f"{name}.yaml").write_text(config)
+    how = f"--config_file {name}.yaml --num_processes 2 --mixed_precision no --main_process_port {port()}".split()
+    return launched(folder, name, "accelerate.commands.launch", *how, "-m", "tests.helpers.cpu_ranks", **more)
+
+
+def whole(folder: Path) -> Path:
+    """As `launched`, each process with the whole model."""
+    how = f"--nproc-per-node 2 --master-port {port()}".split()
+    return launched(folder, "whole", "torch.distributed.run", *how, ACCELERATE_USE_CPU="true")
+
+
+def port() -> int:
+    return 29500 + os.getpid() % 2000
+
+
+def logged(out: Path) -> list[dict[str, Any]]:
+    rows = json.loads((out / "trainer_state.json").read_text())["log_history"]
+    return [{name: value for name, value in row.items() if name != "step_time"} for row in rows if "loss" in row]
+
+
+def check_parts_are_the_whole(parts: Path, wholes: Path) -> float:
+    """Whether two processes with parts of the model sampled and learnt what two with the whole of it did.
+
+    Responses differ in length, so that a process whose own have ended has to wait for the other. Returns the largest difference
+    of a weight of the adapters."""
+    steps = logged(wholes)
+    assert len(steps) == 4 and any(step["grad_norm"] > 0.1 for step in steps)
+    assert any(step["completions/min_length"] < step["completions/max_length"] for step in steps)
+    for ours, theirs in zip(logged(parts), steps, strict=True):
+        assert ours == pytest.approx(theirs, abs=1e-4)
+    first, second = (adapter(out, "adapter_model.safetensors") for out in (parts, wholes))
+    assert first.shape == second.shape and first.abs().max() > 0
+    apart = float((first - second).abs().max())
+    assert apart < 1e-5
+    return apart
+
+
+@pytest.mark.slow
+def test_parts_of_a_model_by_fsdp2_learn_as_the_whole(tmp_path: Path) -> None:
+    """What wraps, gathers and saves is what does so on GPUs, see tests/helpers/cpu_ranks.py."""
+    check_parts_are_the_whole(in_parts(tmp_path, "fsdp2", block("yaml", 1)), whole(tmp_path))
 
 
 @pytest.mark.parametrize("number", range(3))
