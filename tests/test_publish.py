@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -24,13 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
-    """The hub, and "ada" logged in there."""
-    from huggingface_hub import constants
-
-    with hub_server.serving() as served:
-        monkeypatch.setattr(constants, "ENDPOINT", served.url)
-        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-        monkeypatch.setenv("HF_TOKEN", WRITER)
+    with hub_server.logged_in(monkeypatch) as served:
         yield served
 
 
@@ -67,23 +60,6 @@ def test_what_everybody_may_see_is_said(cli: Cli, hub: Hub, run: Path, tmp_path:
     assert not hub.repositories["ada/kern"].private
     status, _, said = cli("export", run, "--merged", tmp_path / "again", "--public")
     assert status == 2 and "name the repository with --push OWNER/NAME" in said and not (tmp_path / "again").exists()
-
-
-@pytest.mark.skipif(find_spec("gguf") is None, reason="needs the extra gguf")
-def test_a_file_for_llama_cpp_is_sent_with_a_card(cli: Cli, hub: Hub, tmp_path: Path) -> None:
-    from tests.test_gguf import random_run
-
-    file = tmp_path / "out" / "policy.gguf"
-    status, _, said = cli("export", random_run(tmp_path, "llama"), "--gguf", file, "--push", "ada/kern")
-    sent = hub.repositories["ada/kern"].files
-    assert (
-        status == 0
-        and sent.keys() == {".gitattributes", "policy.gguf", "README.md"}
-        and sent["policy.gguf"] == file.read_bytes()
-    )
-    told = sent["README.md"].decode()
-    assert told.startswith("---\nlibrary_name: gguf\n---\n") and "in one file for llama.cpp" in told
-    assert [path.name for path in file.parent.iterdir()] == ["policy.gguf"], said
 
 
 def test_nothing_is_sent_unless_a_repository_is_named(cli: Cli, hub: Hub, run: Path, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import pytest
 
 from tests.engines.environment import needs
 from tests.engines.told import tell
+from tests.helpers import hub_server
 from tests.test_gguf import SENTENCES, Cli, bpe
 from workbench.bench import SCALES, bench
 from workbench.generate import generate, prompt_ids
@@ -192,6 +193,17 @@ def test_every_weights_bytes_are_those_of_the_model_merged_as_a_whole(
     if read:  # in float32 whatever the weights are: 1,000 to so many 16ths, and what Llama 3 has made of it
         usual = 1000.0 ** -(torch.arange(0, 16, 2) / 16)
         assert torch.equal(torch.tensor(read["rope_freqs.weight"].data), usual / frequencies)
+
+
+def test_a_file_is_sent_to_the_hub_with_a_card(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, file = random_run(tmp_path, "llama"), tmp_path / "out" / "policy.gguf"
+    with hub_server.logged_in(monkeypatch) as hub:
+        status, _, said = cli("export", run, "--gguf", file, "--push", "ada/kern")
+    sent = hub.repositories["ada/kern"].files
+    assert status == 0 and sent.keys() == {".gitattributes", "policy.gguf", "README.md"}, said
+    assert sent["policy.gguf"] == file.read_bytes() and [path.name for path in file.parent.iterdir()] == ["policy.gguf"]
+    told = sent["README.md"].decode()
+    assert told.startswith("---\nlibrary_name: gguf\n---\n") and "in one file for llama.cpp" in told
 
 
 def test_what_files_headers_say_is_refused_before_the_weights_are_looked_for(tmp_path: Path) -> None:

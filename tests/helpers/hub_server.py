@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+import pytest
+
 WRITER, READER = "hf_writer", "hf_reader"  # tokens: of "ada", who may write what is "ada/…", and of who may write nothing
 
 
@@ -43,6 +45,18 @@ def serving() -> Iterator[Hub]:
     finally:
         server.shutdown()
         server.server_close()
+
+
+@contextmanager
+def logged_in(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+    """Such a server in the place of the hub, and "ada" logged in there."""
+    from huggingface_hub import constants
+
+    with serving() as hub:
+        monkeypatch.setattr(constants, "ENDPOINT", hub.url)
+        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+        monkeypatch.setenv("HF_TOKEN", WRITER)
+        yield hub
 
 
 class _Handler(BaseHTTPRequestHandler):
