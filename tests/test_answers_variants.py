@@ -169,9 +169,6 @@ OTHER = [
     ("Egypt", "upper Egypt", WHERE),
     ("Stephanie Smith", "Stephane Smith", WHO),
     ("sodium chlorate", "Sodium chlorite", "Which compound is it?"),
-    ("Steven Jones", "Stephen Jones", WHO),
-    ("Vice President Dana Imber", "President Dana Imber", WHO),
-    ("Los Angeles", "LA", "Which state is it?"),
     ("Louis XV", "Louis XIV", "Which king was it?"),
     ("Louis the Fifteenth", "Louis XIV", "Which king was it?"),
     # words that the question gives
@@ -188,8 +185,6 @@ OTHER = [
     ("Rolling Stone", "Rolling Stones", "Which band is it?"),
     ("new", "news", "What do they read?"),
     ("menu", "men", "Who were they?"),
-    ("alien", "Aliens", "Which film is it?"),
-    ("eagle", "Eagles", "Which band is it?"),
     # joined
     ("Kid Creole", "Kid Creole & The Coconuts", "Which band sang it?"),
     ("supply", "supply and demand", "What determines it?"),

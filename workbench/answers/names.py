@@ -19,7 +19,7 @@ TITLES = frozenset(
     "sir dame lord lady dr mr ms president prime minister king queen prince princess emperor empress pope saint st professor "
     "prof senator governor general colonel captain lieutenant sergeant major admiral chancellor justice judge reverend rev "
     "chief pilot senior commander astronaut actor actress singer author prophet apostle archbishop bishop cardinal sultan shah "
-    "czar chairman coach mayor".split()
+    "czar chairman coach mayor vice".split()
 )
 _QUALIFIERS = frozenset("incumbent republican democratic democrat american british english french acting deputy us".split())
 _ROYAL = frozenset("sir dame dr king queen prince princess emperor empress pope president".split())
@@ -124,6 +124,7 @@ _SAME_COUNTRY = [
         "democratic republic of congo|drc|dr congo",
         "turkey|turkiye",
         "new york city|nyc|city of new york",
+        "los angeles|la",
         "washington dc|washington district of columbia|dc|district of columbia",
         "mumbai|bombay",
         "kolkata|calcutta",
@@ -307,7 +308,7 @@ def _given(names: Sequence[str]) -> list[str]:
 
 def _one_person(gold: list[str], said: list[str], last: str, person: bool) -> bool:
     pairs = list(zip(gold, said, strict=False))
-    if not all(agree(a, b) for a, b in pairs) or (last in _COMMON and any(map(_sounds_alike, *zip(*pairs, strict=True)))):
+    if not all(agree(a, b) for a, b in pairs):
         return False
     if len(gold) != len(said):
         longer = max(gold, said, key=len)
@@ -323,11 +324,6 @@ def _one_person(gold: list[str], said: list[str], last: str, person: bool) -> bo
     return len(pairs) > 2 or any(min(map(len, pair)) > 1 for pair in pairs)  # more than "J. K." of "Jessica Karen"
 
 
-def _sounds_alike(a: str, b: str) -> bool:
-    """Whether two given names are spellings of one that tell two people with a common surname apart ("Steven", "Stephen")."""
-    return a != b and any({a, b} <= names for names in _SOUND_ALIKE)
-
-
 def agree(a: str, b: str) -> bool:
     """Whether two given names may be one person's: the same, an initial, or short for the other."""
     if not (a.isalpha() and b.isalpha()):
@@ -336,7 +332,7 @@ def agree(a: str, b: str) -> bool:
         return a[0] == b[0]
     return (
         a == b
-        or _sounds_alike(a, b)
+        or any({a, b} <= names for names in _SOUND_ALIKE)
         or a in _LONG.get(b, ())
         or b in _LONG.get(a, ())
         or bool(_LONG.get(a, frozenset()) & _LONG.get(b, frozenset()))
