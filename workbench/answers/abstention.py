@@ -9,7 +9,6 @@ from functools import lru_cache
 from workbench.answers.courtesies import plainly
 from workbench.answers.kept import kept
 from workbench.answers.phrases import ABSTENTIONS, INVALID, Find, finder
-from workbench.answers.rivals import HEDGES, JOINERS
 from workbench.answers.sections import final_answer
 from workbench.answers.text import STOP, canonical
 
@@ -83,7 +82,6 @@ _NAMED = re.compile(  # such a clause does commit: "since it is in Paris", "the 
 )
 
 _TRY = re.compile(r"\S\s+[A-Z0-9]|^\W*\w+(?:\W+\w+){0,3}\W*$")  # a name, or so few words that they may be one
-_TRIES = JOINERS | HEDGES  # what joins guesses: "because a baker aka teacher"
 
 _SORRY = re.compile(  # and nothing else; "Sorry" alone may be the name of a song
     r"\W*(?:I am (?:(?:very|so|truly|really) )?sorry|I apologi[sz]e|My apologies|Lo siento(?: mucho)?"
@@ -169,7 +167,7 @@ def _saying(text: str, phrases: Find, reasons: bool = False) -> Iterator[tuple[b
                 yield False, clause
                 silent = False
             declined = declined or found
-        if reasons and silent and (_TRY.search(text[start:end]) or _TRIES.intersection(text[start:end].lower().split())):
+        if reasons and silent and _TRY.search(text[start:end]):
             yield False, text[start:end].strip(" ,")
         start = match.end() if match else end
 

@@ -21,9 +21,6 @@ def same(form: str, word: str) -> bool:
 
 
 def equal(form: Form, words: list[str]) -> bool:
-    """Whether words are a form, be it with other spaces ("roller coaster", "rollercoaster")."""
-    if len(form) != len(words) and (letters := "".join(words)).isalpha() and len(letters) > 7:
-        return len(form) < 4 and len(words) < 4 and letters.isascii() and letters == "".join(form)
     return len(form) == len(words) and all(same(*pair) for pair in zip(form, words, strict=True))
 
 

@@ -13,7 +13,7 @@ from workbench.answers.courtesies import plainly
 from workbench.answers.forms import AND, OR, Forms, asked_of, equal, mask, same, split
 from workbench.answers.known import known_of
 from workbench.answers.names import resembles, unit
-from workbench.answers.places import place, region_around
+from workbench.answers.places import place
 from workbench.answers.rivals import COPULAS, DETERMINERS, HEDGES, JOINERS, MENTION, is_mention, is_number, leaves_rivals
 from workbench.answers.text import CJK, Token, tokenise, words_of
 
@@ -49,7 +49,6 @@ _SHORT_ANSWER = re.compile(
     rf"(?<!what )(?<!who )(?<!where )(?:\b(it|that|this|he|she|they) (?:{'|'.join(COPULAS)})(?: not)?|\bnot)$"
 )
 _COMPARISONS = frozenset("before after more less over under least most between until fewer greater above below than".split())
-_WHERE = re.compile(r"\bwhere\b|\b(?:what|which) (?:place|country|state|region|county|part|province|location)\b", re.I)
 _SPACED = re.compile(r"^\W*\d{1,3}(?:, \d{3})+\W*$")  # "1, 200"
 _BOUNDS = _COMPARISONS | frozenset("by till prior past later earlier".split())
 _NEAR = frozenset("near outside beside beyond unlike".split())
@@ -143,8 +142,6 @@ def probability(answer: str, gold: Sequence[str], kind: str = "single", question
         return SURE if len(asked) == 1 and any(equal(form, words_of(tokens)) for form in forms) else NAMED
     if found := read(tokens):
         return found
-    if (region := region_around(said)) and _WHERE.search(question) and read(tokenise(region)):
-        return READ
     if len(said.split()) > LONGEST or not known.named_in(place(said)):
         return _nearness(tokens, forms, named=False)
     simple = known.recast(tokenise(simply(said, question, known.named_in, gold)))

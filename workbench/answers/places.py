@@ -67,20 +67,6 @@ Georgia: Atlanta|Washington: Seattle|Florida: Miami, Orlando
 Colorado: Denver|Ohio: Cleveland, Cincinnati
 Louisiana: New Orleans|Nevada: Las Vegas|Hawaii: Honolulu|D.C.: Washington|DC: Washington|Maryland: Baltimore
 """
-_POSTAL = (
-    "AL Alabama|AK Alaska|AZ Arizona|AR Arkansas|CA California|CO Colorado|CT Connecticut|DE Delaware|FL Florida|GA Georgia"
-    "|HI Hawaii|ID Idaho|IL Illinois|IN Indiana|IA Iowa|KS Kansas|KY Kentucky|LA Louisiana|ME "
-    "Maine|MD Maryland|MA Massachusetts"
-    "|MI Michigan|MN Minnesota|MS Mississippi|MO Missouri|MT Montana|NE Nebraska|NV Nevada|NH New Hampshire|NJ New Jersey"
-    "|NM New Mexico|NY New York|NC North Carolina|ND North Dakota|OH Ohio|OK Oklahoma|OR Oregon|PA Pennsylvania|RI Rhode Island"
-    "|SC South Carolina|SD South Dakota|TN Tennessee|TX Texas|UT Utah|VT Vermont|VA Virginia|WA Washington|WV West Virginia"
-    "|WI Wisconsin|WY Wyoming|Calif. California|Mass. Massachusetts|Penn. Pennsylvania|Tenn. "
-    "Tennessee|Ill. Illinois|Fla. Florida"
-    "|Conn. Connecticut|Mich. Michigan|Minn. Minnesota|Wash. Washington|Va. Virginia|Pa. "
-    "Pennsylvania|N.Y. New York|N.J. New Jersey"
-)
-_SHORT = dict(entry.split(" ", 1) for entry in _POSTAL.split("|"))
-_STATE = re.compile(rf"(?<=[^\W\d_], )(?:{'|'.join(map(re.escape, _SHORT))})(?=[.,;!\s]*$)")
 _NAME = r"[A-ZÀ-Þ][\w'’.-]*(?:[ -](?:(?:of|de|da|do|es|la|and|au) )?[A-ZÀ-Þ][\w'’-]*){0,4}"
 
 
@@ -132,25 +118,14 @@ def _placed() -> re.Pattern[str]:
 
 def place(text: str) -> str:
     """The text with "Paris in France" for "Paris, France"; what is put where it does not lie keeps its comma."""
-    if text.islower() and len(text) < 60 and "," in text:
-        titled = re.sub(r", (\w\w)$", lambda match: match[0].upper(), text.title())
-        if (placed := place(titled)) != titled:
-            return placed
-    text = _STATE.sub(lambda match: _SHORT[match[0]], text)
+    if text.islower() and len(text) < 60 and "," in text and (titled := place(text.title())) != text.title():
+        return titled
     for _ in range(3):  # "Chicago, Illinois, USA" from its end
         placed = _placed().sub(_in, text) if "," in text else text
         if placed == text:
             break
         text = placed
     return text
-
-
-def region_around(text: str) -> str | None:
-    """The region of a place that is the whole text ("Virginia" of "Yorktown, Virginia"); None of anything else, and of a place
-    that does not lie there."""
-    said = text.strip(" .\n")
-    match = re.fullmatch(rf"(?:(?:In|At|in|at) )?(?:{_NAME}(?: in |, )){{1,2}}(?P<outer>{_NAME})", placed := place(said))
-    return match["outer"] if match and placed != said and match["outer"] in regions() else None
 
 
 def _in(match: re.Match[str]) -> str:

@@ -21,9 +21,6 @@ from typing import NamedTuple
 from workbench.answers.text import CJK, MONTHS, Token
 
 MENTION = "\0"
-PARTS = frozenset(
-    "season series episode chapter volume book part act scene grade floor round division district game verse".split()
-)
 
 _TAGS = {  # of the words of grammar, by what they do
     "c": "is are was were be been being am become becomes became remain remains remained has have had do does did can could "
@@ -100,13 +97,8 @@ def is_mention(token: Token) -> bool:
 
 def is_number(mention: Token) -> bool:
     """Whether a gold answer is a number or a date, so that only another number could stand in its place."""
-    first, *rest = re.sub(
-        r"^(?:(?:over|about|around|nearly|almost|circa|c|at|least|more|than|under|up|to) )+", "", mention.text[1:]
-    ).split()
-    if first == "none" or (first in PARTS and rest and rest[0][0].isdigit()):
-        return True
-    number = re.fullmatch(r"-?\d[\d.:-]*(?P<rank>st|nd|rd|th)?s?", first)  # "76ers" and "20th Century Fox" are names
-    return bool((number and not (number["rank"] and len(rest) > 1)) or (first in MONTHS and rest and rest[0][0].isdigit()))
+    first, *rest = mention.text.removeprefix(MENTION).split()
+    return bool(re.match(r"-?\d", first) or (first in MONTHS and rest and rest[0][0].isdigit()))
 
 
 def leaves_rivals(sentence: Sequence[Token], grammar: Set[str], given: Set[str]) -> bool:

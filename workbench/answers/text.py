@@ -10,7 +10,6 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from workbench.answers.kept import kept
-from workbench.answers.spelling import spelt
 
 CJK = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af"
 _PUNCT = "!-/:-@\\[-`{-~\u00a1-\u00bf\u00d7\u00f7\u060c\u061b\u061f\u0964\u0965\u2000-\u206f\u20a0-\u20cf\u2190-\u2bff"
@@ -36,11 +35,7 @@ _UNITS = "zero one two three four five six seven eight nine ten eleven twelve th
 _SMALL = {word: value for value, word in enumerate(f"{_UNITS} eighteen nineteen".split())}
 _TENS = {word: 10 * i for i, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), start=2)}
 SCALES = {"hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
-_ORDINALS = (
-    "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth "
-    "fourteenth fifteenth sixteenth "
-    "seventeenth eighteenth nineteenth twentieth"
-).split()
+_ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split()
 _ORDINAL = {word: f"{i}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(i, 'th') }" for i, word in enumerate(_ORDINALS, start=1)}
 
 _TOKEN = re.compile(
@@ -60,16 +55,6 @@ _CONTRACTIONS = (
     (re.compile(r"\bI'd\b", re.I), "I would"),
     (re.compile(r"\bI'll\b", re.I), "I will"),
 )
-_HIDDEN = re.compile("[\u00ad\u200b-\u200d\u2060\ufeff]")  # what is not seen: soft hyphens, spaces without width
-_ESCAPED = re.compile(r"\\u([0-9a-f]{4})")  # as JSON writes a letter
-_CLOCK = re.compile(r"\b(\d{1,2})(?::00)? ?([ap])m\b", re.I)
-_MONEY = re.compile(
-    r"(?:\b(?:US|A|C|NZ) ?)?(?P<sign>[$€]|\bUSD |\bEUR )\s?"
-    r"(?P<sum>\d[\d.,]*(?<=\d)(?: (?:thousand|million|billion|trillion)\b)?)(?![\w.,]*\$)"
-)
-_SAINT = re.compile(r"\b(?P<short>St|Mt|Ft)(?:(?P<dot>\.) ?| )(?=(?P<name>[^\W\d_]))", re.I)
-_SHORTENED = {"st": "Saint", "mt": "Mount", "ft": "Fort"}
-_LEADING = frozenset("in of at to from near on by for and is was the a called named".split())
 _CONTRACTED = re.compile("'|cannot|n ?t", re.I)  # one of these is in every contraction
 
 
@@ -90,7 +75,6 @@ def _fold(text: str) -> str:
     """Compatibility forms joined, Latin, Greek and Cyrillic diacritics dropped (marks of other scripts are letters)."""
     if text.isascii():
         return text
-    text = _HIDDEN.sub("", text)
     text = unicodedata.normalize("NFD", unicodedata.normalize("NFKC", text)).translate(_LETTERS)
     return unicodedata.normalize("NFC", re.sub("[\u0300-\u036f]", "", text))
 
@@ -98,7 +82,7 @@ def _fold(text: str) -> str:
 @lru_cache(maxsize=512)
 def canonical(text: str) -> str:
     """The text in one writing, with case and punctuation still there."""
-    text = re.sub(r"\s+", lambda match: "\n" if "\n" in match[0] else " ", _fold(_ESCAPED.sub(_letter, text.replace("´", "'"))))
+    text = re.sub(r"\s+", lambda match: "\n" if "\n" in match[0] else " ", _fold(text.replace("´", "'")))
     while (unwrapped := _WRAPPERS.sub(r"\1", text)) != text:
         text = unwrapped
     text = re.sub("[\u2010\u2011\u2212]|(?<=\\d)\u2013(?=\\d)", "-", re.sub("[‘’ʼ´`]", "'", text))
@@ -107,35 +91,13 @@ def canonical(text: str) -> str:
         text = pattern.sub(expanded, text)
     text = re.sub(r"%|\bper cent\b", " percent", text.replace("'", ""))
     text = re.sub(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?!,?\d)", lambda match: match[0].replace(",", ""), text)
-    text = _SAINT.sub(_saint, text)
     # The initials of "U.S." and of "J. K. Rowling" are one word.
     text = re.sub(r"\b(?:[^\W\d_]\.[ \t]*){2,}", lambda match: re.sub(r"[.\s]", "", match[0]) + " ", text)
     dated = re.search("[0-9]", text)
-    if dated:
-        text = _ERA.sub(lambda match: " BC" if match["before"] else "", text)
-        text = _CLOCK.sub(lambda match: f"{match[1]} {match[2].lower()}m", text)
-        text = _MONEY.sub(_money, text)
+    text = _ERA.sub(lambda match: " BC" if match["before"] else "", text) if dated else text
     for pattern, groups in _DATES if dated else ():
         text = pattern.sub(lambda match, groups=groups: _date(match, *groups), text)  # type: ignore[misc]
     return text
-
-
-def _letter(match: re.Match[str]) -> str:
-    letter = chr(int(match[1], 16))
-    return letter if letter.isalpha() else match[0]
-
-
-def _saint(match: re.Match[str]) -> str:
-    """ "Saint Louis" for "St. Louis", "Mount Rainier" for "Mt. Rainier"; "Wall St. in" keeps its street."""
-    before = match.string[max(0, match.start() - 12) : match.start()].rstrip(" ")
-    named = match["name"].isupper() and match["short"][0].isupper()
-    small = match["dot"] and match["name"].islower() and match["short"].islower()
-    leads = not before or before[-1] in ".,:;(\"'\n" or before.split(" ")[-1] in _LEADING
-    return f"{_SHORTENED[match['short'].lower()]} " if (named or small) and leads else match[0]
-
-
-def _money(match: re.Match[str]) -> str:
-    return f"{match['sum']} {'euros' if match['sign'].strip() in ('€', 'EUR') else 'dollars'}"
 
 
 def _date(match: re.Match[str], year: int, month: int, day: int) -> str:
@@ -156,7 +118,7 @@ def tokenise(text: str) -> tuple[Token, ...]:
         plain = _fold(word.casefold())
         if re.fullmatch(r"-?\d+\.\d+", plain):
             plain = plain.rstrip("0").rstrip(".")
-        tokens.append(Token(_ORDINAL.get(plain) or spelt(plain), word[0].isupper() or word[0].isdigit()))
+        tokens.append(Token(_ORDINAL.get(plain, plain), word[0].isupper() or word[0].isdigit()))
     following = [token.text for token in tokens[1:]] + [""] * bool(tokens)
     articles = [_article(token.text, after) for token, after in zip(tokens, following, strict=True)]
     behind = zip(tokens, articles, [False, *articles], strict=False)
