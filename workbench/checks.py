@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from workbench.entailment import load_verifier
+from workbench.entailment.named import choose_verifier
 from workbench.extract import judged, rules, single_pass
 from workbench.extract import world as world_claims
 from workbench.judge.outlines import Write, outlines
@@ -92,10 +92,11 @@ def rule_checks(require_box: bool | None = False) -> Checks:
     return Checks(rules(), {"outcome": outcome(require_box)})
 
 
-def local_checks(search: Search | None = None) -> Checks:
-    """Without a judge's model: claims by rules, facts by the small model of `workbench.entailment`, outcome by rules.
+def local_checks(search: Search | None = None, verifier: str | None = None) -> Checks:
+    """Without a judge's model: claims by rules, facts by the small model of `workbench.entailment` or the one that `verifier`
+    names (`choose_verifier`), outcome by rules.
 
     Raises:
         WorkbenchError: the model's weights are not there, or are not those that it was trained on.
     """
-    return Checks(rules(), {"fact": local_facts(load_verifier(), search), "outcome": outcome()})
+    return Checks(rules(), {"fact": local_facts(choose_verifier(verifier), search), "outcome": outcome()})

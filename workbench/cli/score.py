@@ -76,6 +76,10 @@ KeyName = Annotated[
         "OPENAI_API_KEY. A key goes over https or to this machine alone.",
     ),
 ]
+VerifierName = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Of the judge local another model: a `workbench verifier` folder, or an NLI classifier."),
+]
 Passages = Annotated[Path | None, typer.Option(metavar="FILE", help='Evidence: JSONL or Parquet of {"text", "title"}.')]
 Tokenizer = Annotated[
     str | None,
@@ -102,6 +106,7 @@ def score(
     in_doubt: Annotated[
         bool, typer.Option("--judge-in-doubt", help="Rules decide outcomes; the endpoint is asked where they doubt.")
     ] = False,
+    verifier: VerifierName = None,
     passages: Passages = None,
     store: StoreName = None,
     tokenizer: Tokenizer = None,
@@ -132,7 +137,7 @@ def score(
         source, out, method=method, judge=judge, model=model, passages=passages, store=store, tokenizer=tokenizer,
         columns=_columns(columns), overrides=overrides or [], max_failed=max_failed, concurrency=concurrency,
         timeout=timeout, cache=cache, price=prices(price), overwrite=overwrite, in_doubt=in_doubt, api_key_env=api_key_env,
-        engine=engine, actors=actors, address=address,
+        engine=engine, actors=actors, address=address, verifier=verifier,
     )  # fmt: skip
     try:
         with ended_by_signal(), stdout_kept_clean(), bar() as progress:

@@ -9,8 +9,10 @@ from typing import Annotated, Any
 import typer
 
 from workbench.cli.frame import Json, Seed, Threads, app, percent, print_mapping, print_table, show, stdout_kept_clean
-from workbench.entailment import evaluate_verifier, load_verifier, read_rows
+from workbench.entailment import evaluate_verifier, read_rows
+from workbench.entailment.card import calibrate_named
 from workbench.entailment.merge import merge_verifiers
+from workbench.entailment.named import as_told, choose_verifier, load_named
 from workbench.entailment.train import TrainConfig, train_verifier
 from workbench.threads import DEFAULT_THREADS, use_threads
 from workbench.types import WorkbenchError
@@ -23,6 +25,9 @@ app.add_typer(
     epilog="Example: workbench verifier evaluate --data pairs.jsonl --json",
 )
 
+VERIFIER = (
+    "A folder of `workbench verifier`, or a sequence classifier's folder or name on the hub; without it, the one shipped."
+)
 Data = Annotated[
     Path, typer.Option(help="JSONL (.gz too) of {premise, claim, label, source}; label support, contradict or neutral.")
 ]
@@ -70,19 +75,40 @@ def verifier_merge(
     show(card, as_json, lambda _: print((out / "README.md").read_text(encoding="utf-8")))
 
 
+@verifier_app.command(
+    "calibrate",
+    epilog="Example: workbench verifier calibrate cross-encoder/nli-deberta-v3-base --data dev.jsonl.gz --out runs/deberta",
+)
+def verifier_calibrate(
+    name: Annotated[str, typer.Argument(help="A sequence classifier, NLI or supported-or-not: a folder or a name on the hub.")],
+    data: Data,
+    out: Annotated[Path, typer.Option(help="Folder for its temperature, thresholds and card: what --verifier then names.")],
+    classes: Annotated[
+        str, typer.Option(help="Its classes in their order, where it does not name them: unsupported,supported.")
+    ] = "",
+    threads: Threads = DEFAULT_THREADS,
+    as_json: Json = False,
+) -> None:
+    """Fit temperature and thresholds of another model on labelled pairs, and write its card; its weights stay."""
+    with stdout_kept_clean():
+        loaded = load_named(name, tuple(part.strip() for part in classes.split(",") if part.strip()))
+        card = calibrate_named(loaded, data, out, threads)
+    show(card, as_json, lambda _: print((out / "README.md").read_text(encoding="utf-8")))
+
+
 @verifier_app.command("evaluate", epilog="Example: workbench verifier evaluate --data pairs.jsonl --json")
 def verifier_evaluate(
     data: Data,
-    verifier: Annotated[Path | None, typer.Option(help="Folder of a trained verifier; without it, the one shipped.")] = None,
+    verifier: Annotated[str | None, typer.Option(help=VERIFIER)] = None,
     threads: Threads = DEFAULT_THREADS,
     as_json: Json = False,
 ) -> None:
     """Accuracy by source, class, length and negation, calibration, and speed of a verifier on labelled pairs."""
     rows = read_rows(data)
     with stdout_kept_clean():
-        loaded = load_verifier(verifier)
+        loaded = choose_verifier(verifier)
         with use_threads(threads):
-            result = evaluate_verifier(loaded, rows)
+            result = evaluate_verifier(loaded, as_told(rows, loaded))
     show({"verifier": loaded.name, "threads": threads, **result}, as_json, _print)
 
 

@@ -14,8 +14,9 @@ from typing import Any
 from workbench.entailment.calibrate import calibrate, fit_temperature, reliability
 from workbench.entailment.evaluate import SAID, evaluate_verifier
 from workbench.entailment.model import expand
+from workbench.entailment.named import NamedVerifier, as_told, calibrated
 from workbench.entailment.robustness import robustness
-from workbench.entailment.rows import LABELS, WEIGHTS, Row, Split
+from workbench.entailment.rows import LABELS, WEIGHTS, Row, Split, read_rows
 from workbench.entailment.slices import measure_slices
 from workbench.entailment.verifier import OBJECTED, Verifier, load_verifier, read_tensors
 from workbench.jsonl import write_json
@@ -46,6 +47,9 @@ of a source lies here. The web pages that WiCE and Factcheck-GPT quote as eviden
 OWN = """\
 What these weights may be used for depends on the licences of the data that they were trained on: say it here. The code is
 Apache-2.0, and so are the packaged weights that they are added to."""
+TWO_WAY = """\
+It tells supported from the rest alone: here, rows that are contradicted count as neutral, it never contradicts, and a claim is
+wrong only where what is not supported counts as wrong."""
 PEAK_ROWS = 512  # what the speed is measured on
 
 
@@ -79,6 +83,34 @@ def make_card(folder: Path, split: Split, model: Any, runs: Sequence[Mapping[str
         "robustness": robust,
         "one_thread": {"claims_per_second": speed, "rows": min(PEAK_ROWS, len(dev_rows))},
     }
+
+
+def calibrate_named(verifier: NamedVerifier, data: Path, out: Path, threads: int) -> dict[str, Any]:
+    """Fit temperature and thresholds of a named model on the rows of `data` and measure it there; writes `card.json` and
+    `README.md` into `out`, which is then the verifier's name. Returns the card."""
+    rows = as_told(read_rows(data), verifier)
+    with use_threads(threads):
+        fitted = calibrated(verifier, rows)
+        dev, raw = evaluate_verifier(fitted, rows), evaluate_verifier(verifier, rows)["calibration"]["ece"]
+        robust, cross = robustness(fitted), _cross_fitted(verifier, rows)
+    with use_threads(1):
+        speed = evaluate_verifier(fitted, rows[:PEAK_ROWS])["claims_per_second"]
+    named = verifier.named
+    card = {
+        "settings": asdict(fitted.settings),
+        "named": {"model": named.model, "classes": list(named.classes), "revision": named.revision},
+        "told": list(verifier.told),
+        "data": {"data": {"file": data.name, "sha256": sha256(data)}},
+        "rows": {"dev": len(rows)},
+        "dev": dev,
+        "cross_fitted_ece": cross,
+        "uncalibrated_ece": raw,
+        "robustness": robust,
+        "one_thread": {"claims_per_second": speed, "rows": min(PEAK_ROWS, len(rows))},
+    }
+    out.mkdir(parents=True, exist_ok=True)
+    write_card(out, card)
+    return card
 
 
 def remeasure(folder: Path, held: Sequence[Row], slices: Path, threads: int) -> dict[str, Any]:
@@ -125,7 +157,9 @@ def _extra(path: Path) -> Any:
 def card_text(
     card: Mapping[str, Any], tries: Sequence[Mapping[str, Any]] = (), slices: Sequence[Mapping[str, Any]] = ()
 ) -> str:
-    dev, robust, settings, runs = card["dev"], card["robustness"], card["settings"], card["runs"]
+    if "named" in card:
+        return _named_text(card)
+    settings, runs = card["settings"], card["runs"]
     shared = {source: count for source, count in card["rows"]["by_source"].items() if source in SHARE_ALIKE}
     values = {
         "licence": "cc-by-sa-4.0" if shared else "other",
@@ -136,15 +170,36 @@ def card_text(
         "rank": card["adapter"]["rank"],
         "kept": f"the mean change of {len(runs)} trainings" if len(runs) > 1 else f"{runs[0]['keep']:.0%} of the change",
         "base": card["base"]["name"], "base_hash": card["base"]["sha256"],
-        "made": _made(runs, card["data"]), "accuracy": dev["accuracy"], "wrong": 1 - dev["accuracy"],
-        "balanced": dev["balanced_accuracy"],
-        "support": dev["support"]["balanced_accuracy"] or math.nan, "auroc": dev["support"]["auroc"] or math.nan,
-        "before": card["before_compression"], "ece": dev["calibration"]["ece"], "ece_cross": card["cross_fitted_ece"],
-        "ece_raw": card["uncalibrated_ece"], "claims": card["one_thread"]["claims_per_second"],
-        "speed_rows": card["one_thread"]["rows"],
+        "made": _made(runs, card["data"]), "wrong": 1 - card["dev"]["accuracy"], "before": card["before_compression"],
         "sources": _table(("source", "training rows", "weight"), [
             (source, count, runs[0]["weights"].get(source, 1)) for source, count in card["rows"]["by_source"].items()
         ]),
+        "tries": _listed(tries) or "No other settings were tried.",
+        "slices": f"{_listed(slices)}\n\n{SLICES.format(split=settings['split'])}" if slices else "None were measured.",
+    }  # fmt: skip
+    return TEXT.read_text(encoding="utf-8").format(**values, **_measured(card), settings=settings, objected=OBJECTED)
+
+
+def _named_text(card: Mapping[str, Any]) -> str:
+    """The card of a verifier that was not trained here."""
+    named = card["named"]
+    values = {
+        "name": named["model"], "classes": ", ".join(named["classes"]), "names": ",".join(named["classes"]),
+        "revision": f", revision {named['revision'][:12]}" if named["revision"] else "", "n_dev": card["rows"]["dev"],
+        "data": card["data"]["data"]["file"], "two_way": TWO_WAY if card["told"] != list(LABELS) else "",
+    }  # fmt: skip
+    text = TEXT.with_name("named.md").read_text(encoding="utf-8")
+    return text.format(**values, **_measured(card), settings=card["settings"], objected=OBJECTED)
+
+
+def _measured(card: Mapping[str, Any]) -> dict[str, Any]:
+    """What every card says of the dev rows."""
+    dev, robust = card["dev"], card["robustness"]
+    return {
+        "accuracy": dev["accuracy"], "balanced": dev["balanced_accuracy"],
+        "support": dev["support"]["balanced_accuracy"] or math.nan, "auroc": dev["support"]["auroc"] or math.nan,
+        "ece": dev["calibration"]["ece"], "ece_cross": card["cross_fitted_ece"], "ece_raw": card["uncalibrated_ece"],
+        "claims": card["one_thread"]["claims_per_second"], "speed_rows": card["one_thread"]["rows"],
         "by_source": _measures("source", dev["by_source"]),
         "by_class": _table(("class", "n", "recall", "precision"), [
             (name, cell["n"], cell["recall"], cell["precision"]) for name, cell in dev["by_class"].items()
@@ -162,11 +217,8 @@ def card_text(
             for name, cell in robust.items() if isinstance(cell, Mapping)
         ]),
         "robust_claims": robust["claims"], "robust_accuracy": robust["accuracy"],
-        "tries": _listed(tries) or "No other settings were tried.",
-        "slices": f"{_listed(slices)}\n\n{SLICES.format(split=settings['split'])}" if slices else "None were measured.",
         "few": FEW.format(n=card["rows"]["dev"]) if card["rows"]["dev"] < MANY else "",
     }  # fmt: skip
-    return TEXT.read_text(encoding="utf-8").format(**values, settings=settings, objected=OBJECTED)
 
 
 def _made(runs: Sequence[Mapping[str, Any]], files: Mapping[str, Mapping[str, str]]) -> str:

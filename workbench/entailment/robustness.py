@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from copy import copy
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -33,7 +34,8 @@ def robustness(verifier: Verifier) -> dict[str, Any]:
     ]
     inside = [[c.rstrip(".") + end for end in test_set["inside"]] for c in _claims(test_set)]
     paraphrased = [item["paraphrases"] for item in test_set["items"]]
-    model = Verifier(verifier.model, verifier.settings, read=str)
+    model = copy(verifier)
+    model.read = str
     plain = verifier.predict([(item["premise"], item["claim"]) for item in test_set["items"]])
     right = [LABELS[_top(p)] == item["label"] for p, item in zip(plain, test_set["items"], strict=True)]
     return {

@@ -14,6 +14,7 @@ from workbench.answers import sentences
 from workbench.entailment.mentions import Mentioned, Objection, objections
 from workbench.entailment.model import MAX_LENGTH, Encoder, base_folder, collate, expand, logits
 from workbench.entailment.plain import is_order, plain
+from workbench.entailment.rows import LABELS
 from workbench.minilm import BASE_SHA256
 from workbench.types import Passage, WorkbenchError
 
@@ -90,9 +91,11 @@ class Verifier:
         name: str = "local",
         read: Callable[[str], str] = plain,
         object_to: Callable[[str, Mentioned], list[Objection]] = objections,
+        encoder: Any = None,
     ) -> None:
         self.model, self.settings, self.name, self.read, self.object_to = model, settings, name, read, object_to
-        self.encoder = Encoder(settings.max_length)
+        self.encoder = encoder or Encoder(settings.max_length)
+        self.told: tuple[str, ...] = LABELS  # what it tells apart
 
     def scores(self, pairs: Sequence[tuple[str, str]], batch: int = 32) -> torch.Tensor:
         """Raw scores (pairs, 3), not calibrated. Pairs of similar length are run together; the order is kept.

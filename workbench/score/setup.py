@@ -58,6 +58,7 @@ class Options:
     price: tuple[float, float] | None = None  # of a million tokens in and out
     overwrite: bool = False
     in_doubt: bool = False  # rules decide outcomes, and the endpoint those that they doubt
+    verifier: str | None = None  # another than the one shipped, where no judge is named
     api_key_env: str | None = None  # the environment variable that holds the endpoint's key
     engine: str = "local"  # or "ray"
     actors: int | None = None  # of Ray; None: as many as this machine has CPUs
@@ -101,6 +102,8 @@ def check(options: Options) -> None:
         raise WorkbenchError("--api-key-env names the key of an endpoint: name the endpoint with --judge URL, or leave it out")
     if options.in_doubt and not options.remote:
         raise WorkbenchError("--judge-in-doubt asks an endpoint where rules doubt: name one with --judge URL, or leave it out")
+    if options.verifier and options.judge not in (None, "local"):
+        raise WorkbenchError("--verifier names the model of the judge local: leave out --judge, or the verifier")
     if options.passages and options.store:
         raise WorkbenchError("--passages and --store both say where evidence comes from: choose one")
     if options.passages and not options.passages.is_file():
@@ -227,7 +230,7 @@ def checks_of(options: Options, search: Search | None = None, judge: Judge | Non
     if options.exact:
         return world_checks(load_world())
     if not options.remote:
-        return local_checks(search)
+        return local_checks(search, options.verifier)
     assert judge is not None
     return judge_checks(judge, search, in_doubt=options.in_doubt)
 
@@ -295,6 +298,8 @@ def identity(options: Options, configs: Mapping[str, Any], asked: bool) -> dict[
     if asked:
         judge = "endpoint" if options.remote else options.judge or "local"  # a server may come back at another address
         settings |= {"judge": judge, "model": options.model, "store": options.store}
+        if options.verifier:
+            settings["verifier"] = options.verifier
         if options.in_doubt:
             settings["outcomes"] = "in doubt"
         settings["passages"] = _digest(options.passages) if options.passages else None
