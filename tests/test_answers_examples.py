@@ -14,7 +14,7 @@ RIGHT = [  # answer, gold answer, question
     ("Sure! Paris", "Paris", "What is the capital of France?"),
     ("Paris, France", "Paris", "What is the capital of France?"),
     ('"Boot Scootin\' Boogie" was sung by Brooks & Dunn.', "Brooks & Dunn", 'Who sang "Boot Scootin\' Boogie"?'),
-    ("It was sung by Brooks and Dunn.", "Brooks & Dunn", 'Who sang "Boot Scootin\' Boogie"?'),
+    ("It was sung by Brooks & Dunn.", "Brooks & Dunn", 'Who sang "Boot Scootin\' Boogie"?'),
     ("13 March 624 CE", "13 March 624", "When was the Battle of Badr?"),
     ("Southend Pier, located in Southend-on-Sea, Essex.", "Southend Pier", "What is the longest pleasure pier in the world?"),
     ("Lori McKenna, an American singer", "Lori McKenna", "Who wrote it?"),
@@ -22,7 +22,6 @@ RIGHT = [  # answer, gold answer, question
     ("Sir Alexander Fleming", "Alexander Fleming", "Who discovered it?"),
     ("Bill Gates", "William Gates", "Who founded it?"),
     ("42", "42 episodes", "How many episodes are there?"),
-    ("The Federal Bureau of Investigation", "FBI", "Which agency is it?"),
     ("William Shakespear", "William Shakespeare", "Who wrote it?"),
 ]
 WRONG = [

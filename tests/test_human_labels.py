@@ -174,6 +174,7 @@ def test_turned_claims_differ_from_the_true_ones_and_come_in_halves() -> None:
     assert len(pairs) == 68 and all(pair.claim != text and pair.label == 0 for pair, text in pairs)
     assert len(altered.turned("kept aside", "life")) == len(altered.turned("kept aside", "deed")) == 12
     assert [len(altered.turned(altered.NEW, kind)) for kind in ("life", "deed")] == [16, 16]
+    assert [len(altered.turned(altered.HELD, kind)) for kind in ("life", "deed")] == [40, 40]
     assert [round(16 * altered.at_first(kind)["value"]) for kind in ("life", "deed")] == [6, 7]
 
 
@@ -248,11 +249,14 @@ def test_the_readme_tells_costs_and_what_was_left_out() -> None:
     assert "| a year by one | 10 | 0% [0%, 28%] | 0% [0%, 28%] | 50% [24%, 76%] | 50% [24%, 76%] |" in text
     assert "| who did it to whom | 10 | 0% [0%, 28%] |" in text
     first = {"altered": rates(0.3), "whole": rates(0.5), "first": stats.wilson(4, 10)}  # of the new claims
-    both = {"a year by one": {"kept aside": told}, "roles exchanged: deed": {"kept aside": told, altered.NEW: first}}
+    held = {"altered": rates(0.6), "whole": rates(0.5)}
+    deed = {"kept aside": told, altered.NEW: first, altered.HELD: held}
+    both = {"a year by one": {"kept aside": told}, "roles exchanged: deed": deed}
     text = readme.verdicts(
         {"verdicts_halves": aside, "agreement": {way: {"one short text": by} for way in rates(0)}, "altered": both}
     )
-    assert "| who did it to whom | 10 | 40% [17%, 69%] at first, 30% [11%, 60%] now |" in text
+    assert "| who did it to whom | 10 | 60% [31%, 83%] | 60% [31%, 83%] | 50% [24%, 76%] |" in text
+    assert "4 and 4 of 10 were called correct at first, 3 and 3 once they were mended by these." in text
     assert "3 pairs" in text and "Of 9 right verdicts *correct* the rules took away 2." in text
 
 

@@ -3,8 +3,9 @@
 What the evidence says is then something else, and none of them may be called correct. `whole` is how many of the claims are
 called correct as they stand: what the rules cost. Each claim counts once, however many texts it comes with. Roles are exchanged
 in claims of our own (`turned.tsv`): when and where something happened ("life"), and who did it to whom ("deed"). They were
-written before they were judged, and the rules were mended by what they showed, those of `NEW` too: no figure of theirs is held
-out. `first` in that file is whether a new one was called correct when it was first judged, by rules that had not seen it.
+written before they were judged, and the rules were mended by what they showed, those of `NEW` too. `first` in that file is
+whether a new one was called correct when it was first judged, by rules that had not seen it. Those of `HELD` were written by
+somebody who had not seen the rules, in other words than their evidence, and no rule was mended by them.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from workbench.types import Passage
 
 YEAR = re.compile(r"(?<![\d,.$£€-])(1\d{3}|20[0-2]\d)(?![\d,]\d|s\b|-)")
 TURNED = Path(__file__).parent / "turned.tsv"
-NEW = "new"
+NEW, HELD = "new", "held"
 Alter = Callable[[Pair, random.Random], str | None]
 
 
@@ -74,7 +75,7 @@ def measure(given: Mapping[str, Halved], verifier: Remembered) -> dict[str, Any]
             both = [(pair, alter(pair, random.Random(f"{kind}-{pair.claim}"))) for pair in whole]
             found.setdefault(kind, {})[name] = _called(ways(verifier), [(pair, text) for pair, text in both if text])
     for kind in ("life", "deed"):
-        for name in (*HALVES, NEW):
+        for name in (*HALVES, NEW, HELD):
             found.setdefault(f"roles exchanged: {kind}", {})[name] = _called(ways(verifier), turned(name, kind))
         found[f"roles exchanged: {kind}"][NEW]["first"] = at_first(kind)
     return found
