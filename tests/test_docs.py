@@ -98,10 +98,15 @@ KNOWN: dict[str, dict[str, How]] = {
         ),
         "workbench data show hotpotqa": How(not_run="reads a data set from the hub"),
         "workbench verifier evaluate --data pairs.jsonl": AS_IT_IS,
+        "workbench verifier calibrate cross-encoder/nli-deberta-v3-base --data pairs.jsonl --out runs/deberta": How(
+            not_run="needs a model from the hub; tests/test_verifier_named.py calibrates small ones"
+        ),
+        "workbench score --in answers.jsonl --out runs/bigger/rollouts.jsonl --passages passages.jsonl "
+        "--verifier runs/deberta": How(not_run="needs the model above"),
         "workbench doctor": AS_IT_IS,
         "workbench plan truthrl --gpu h100-80": AS_IT_IS,
         "workbench export runs/ternary --gguf runs/merged.gguf": How(
-            not_run="needs the package of the extra gguf; tests/test_gguf.py writes files and has them read"
+            not_run="needs the package of the extra gguf; tests/engines/test_gguf.py writes files and has them read"
         ),
         "workbench export runs/ternary --merged runs/pushed --push OWNER/NAME": How(
             not_run="needs the hub; tests/test_publish.py sends to a server that speaks as it does"

@@ -111,6 +111,7 @@ class Pool(Generic[Item, Result]):
 
     def _note(self, task: _Task[Item] | None, results: Sequence[Result]) -> None:
         if task:
+            assert len(results) == len(task.items), (len(results), len(task.items))  # else it would be waited for without end
             self.strikes = 0
             self.done[task.number][task.start : task.start + len(results)] = results
 
