@@ -388,7 +388,7 @@ def test_turned_claims_of_our_own() -> None:
     path = Path(__file__).parents[1] / "benchmarks" / "human" / "turned.tsv"
     with path.open(encoding="utf-8", newline="") as file:
         every = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
-        rows = [row for row in every if row["half"] != "new"]
+        rows = [row for row in every if row["half"] not in ("new", "held")]
     assert [row["claim"] for row in rows if found(row["claim"], row["evidence"])] == []
     assert sum(bool(found(row["turned"], row["evidence"])) for row in rows) >= 0.7 * len(rows) > 40
 

@@ -127,7 +127,7 @@ def test_what_the_hub_does_not_take_stays_here_and_the_way_on_is_told(cli: Cli, 
     hub.takes, out = False, tmp_path / "merged"
     status, told, said = cli("export", run, "--merged", out, "--push", "ada/kern", "--json")
     assert (
-        (status, told) == (1, "") and "Storage limit reached" in said and f"`hf upload ada/kern {out} .` sends it later" in said
+        (status, told) == (3, "") and "Storage limit reached" in said and f"`hf upload ada/kern {out} .` sends it later" in said
     )
     assert hub.repositories["ada/kern"].files == {".gitattributes": b""}
     load_policy(out, device="cpu")
@@ -145,7 +145,7 @@ def test_a_process_of_its_own_sends_by_what_the_environment_says_and_goes_on_by_
 
     hub.takes, out = False, str(tmp_path / "merged")
     done = called(sys.executable, "-m", "workbench.cli", "export", str(run), "--merged", out, "--push", "ada/kern")
-    assert done.returncode == 1 and f"`hf upload ada/kern {out} .`" in done.stderr
+    assert done.returncode == 3 and f"`hf upload ada/kern {out} .`" in done.stderr
     hub.takes = True
     done = called(str(Path(sys.executable).parent / "hf"), "upload", "ada/kern", out, ".")
     assert done.returncode == 0, done.stderr

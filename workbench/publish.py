@@ -25,7 +25,7 @@ class Repository:
 class NotSent(WorkbenchError):
     """The hub did not take an export, which stays on this machine."""
 
-    code = 1
+    code = 3  # done, but for that
 
 
 def claim(repository: Repository) -> None:
