@@ -149,7 +149,7 @@ def _notes(results: Mapping[str, Any]) -> str:
         "Places of errors (characters, tokens) are told no better than by trivial means, everything or whole sentences, on\n"
         "WiCE and HaluEval: do not rely on which words are marked.\n"
         "‖ of responses that the rules were mended with (tuned on), and of others that nobody had looked at before they were\n"
-        "read by hand; of the rules as they were then. The last two are of the rules as they are but for small mends.\n"
+        "read by hand; of the rules as they were then. The last are of the rules as they are, the two before but for mends.\n"
         f"p(support) has an expected calibration error of {calm['ece']:.2f} over {calm['n']} claims of five of these sets.\n"
         f"One core checks {short:.0f} claims a second with short evidence, {long:.1f} with three long passages each;\n"
         f"peak memory {clock['peak_rss_mb']} MB. An instruction inside a claim's sentence moves p(support) by {inside:.3f} on\n"

@@ -129,11 +129,12 @@ def share(rate: dict) -> str:
 def claims(found: dict) -> str:
     """How far claims by rules are to be trusted, in a few lines."""
     all_, read = found["claims"]["rules"]["F1 ≥ 0.6"], found["faithful"]
-    chat, pages = (_first(read[name]) for name in ("chat", "encyclopaedia"))
+    again, chat, pages = (_first(read[name]) for name in ("chat, again", "chat", "encyclopaedia"))
     return (
         "Claims by rules, without a model, were read by hand, on text that nobody had looked at while the rules were made.\n"
-        f"What the text does not say are, of {read['chat']['responses']} answers in the style of chat models, {chat},\n"
-        f"and of {read['encyclopaedia']['responses']} paragraphs of Wikipedia {pages}.\n"
+        f"What the text does not say are, of {read['chat, again']['responses']} answers in the style of chat models, {again}.\n"
+        f"Before a last mending it was {chat} of {read['chat']['responses']} such answers,\n"
+        f"and {pages} of {read['encyclopaedia']['responses']} paragraphs of Wikipedia.\n"
         f"They find {all_['recall']['value']:.2f} of what people wrote down as claims of biographies, at a precision of\n"
         f"{all_['precision']['value']:.2f} ([measured](docs/measured.md), [what to expect](docs/numbers.md#claims-by-rules))."
     )
@@ -142,7 +143,7 @@ def claims(found: dict) -> str:
 def _first(read: dict) -> str:
     first = read["first"]
     share = f"{first['value']:.0%} [{first['low']:.0%}, {first['high']:.0%}] of {first['claims']} claims"
-    return f"{share} ({read['before']['value']:.0%} by the rules before)"
+    return share if not read["before"]["claims"] else f"{share} ({read['before']['value']:.0%} by the rules before)"
 
 
 def outcomes(found: dict) -> str:

@@ -1,6 +1,6 @@
 """Whether claims by rules say what their text says: labels given by hand, claim by claim.
 
-`claim_labels.tsv` has a line for each claim that was read of 343 responses: the response's id, the first 16 hexadecimal
+`claim_labels.tsv` has a line for each claim that was read of 373 responses: the response's id, the first 16 hexadecimal
 digits of the claim's SHA-256, whether the response says it (`said`), whether the rules made it before they were mended
 (`before`), and whether they made it when the response was first read (`first`). The texts are in the data sets, and in
 `written.jsonl`.
@@ -22,6 +22,8 @@ these texts is not. The groups are of three times:
 * *encyclopaedia*, *chat*: 44 other paragraphs, and 24 answers that were written for this in the style of chat models, by
   somebody who had not seen the rules. Readers who had not seen them either read the claims of the new rules and those of
   the ones before (`before`); of the answers without being shown whose they were. The rules were mended by these afterwards.
+* *chat, again*: 30 further such answers, by another writer, which the rules were measured on after that; no rule was mended by
+  them. Of the rules before nothing was read.
 """
 
 from __future__ import annotations
@@ -67,6 +69,7 @@ GROUPS: dict[str, tuple[Draw, ...]] = {
     "encyclopaedia, tuned on": (_drawn(0, ("pages", 0, 76)),),
     "encyclopaedia": (_drawn(1, ("pages", 0, 44)),),
     "chat": (_drawn(1, ("written", 0, 24)),),
+    "chat, again": (_drawn(1, ("again", 0, 30)),),
 }
 Row = dict[str, str]
 
@@ -84,6 +87,7 @@ def pools(folder: Path, which: int) -> dict[str, list[Response]]:
     """The responses of one half, by data set, in the order of the digests of their ids; QA-Feedback's, FacTool's and those that
     were written for this are all of the second."""
     people = [one.response for one in claims.read(folder) if one.facts and half(one.response.question.title) == which]
+    written = _written()
     found = {
         "people": people,
         "answers": _answers(folder, which),
@@ -92,7 +96,8 @@ def pools(folder: Path, which: int) -> dict[str, list[Response]]:
         "texts": _texts(folder, which),
         "short": _short(folder),
         "pages": _pages(folder, which),
-        "written": _written(),
+        "written": written[:24],
+        "again": written[24:],
     }
     return {name: sorted(pool, key=lambda one: digest(one.id)) for name, pool in found.items()}
 
