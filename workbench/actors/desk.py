@@ -86,7 +86,7 @@ def _answer(desk: Any, asked: Mapping[str, Callable[..., Any]], closed: threadin
             number, kind, arguments, named = ray.get(desk.take.remote())
             try:
                 answer = True, asked[kind](*arguments, **named)
-            except Exception as error:
+            except Exception as error:  # raised where it was asked
                 answer = False, error
             if closed.is_set():
                 return
